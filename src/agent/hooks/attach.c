@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Attaching to a program that runs: `sampleprof attach` loads the library into
- * it (RTLD_LOCAL), and has one of its threads call the function here, on a
- * stack of its own, while that thread is in neither an allocator nor the
- * loader. From then on all is as under preload.
+ * The library's side of attach and detach.  `sampleprof attach` loads the
+ * library into a running process (RTLD_LOCAL), and makes one of its threads
+ * call sampleprof_agent_attach() on a separate stack.  That thread is in
+ * neither an allocator nor the loader.  From then on everything works as under
+ * preload.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -28,16 +29,17 @@
 void sampleprof_agent_attach(struct sp_attach_request *request);
 void sampleprof_agent_under_lock(void);
 
-/* Pointers are ours; and there is a profile for that, which a thread may still
- * be in after they are no more. */
+/* is_attached: the program's pointers lead to this library.  has_profile: there
+ * is a profile for that.  It outlives is_attached while a thread is still
+ * inside a call that records to it. */
 static bool is_attached, has_profile;
 
 /* ---- under the loader's lock ---- */
 
 /*
- * While words are written, no object may come, go, or be half relocated.  The
- * loader's lock cannot be asked for; but dlsym holds it while an indirect
- * function's resolver runs, so the work is a resolver's.
+ * While words are written, no object may be loaded, unloaded or half relocated.
+ * The loader's lock cannot be taken directly, but dlsym holds it while the
+ * resolver of an indirect function runs.  So the work is done in a resolver.
  */
 static struct {
 	void (*work)(struct sp_attach_request *request);
@@ -78,9 +80,9 @@ static bool call_under_lock(void (*work)(struct sp_attach_request *),
 	return false;
 }
 
-/* ---- beginning ---- */
+/* ---- attach ---- */
 
-/* Settings that are kept for as long as the process runs. */
+/* Copies the settings to memory that lasts as long as the process. */
 static char **unpack_settings(const char *packed)
 {
 	static char text[SP_ATTACH_SETTINGS];
@@ -143,12 +145,12 @@ static void begin_recording(struct sp_attach_request *request)
 		answer_request(request, SP_ATTACH_NO_ALLOCATOR, 0);
 		return;
 	}
-	/* A child that is not followed. */
+	/* This is a child process that is not to be recorded. */
 	if (is_attached && !sp_process_is_running()) {
 		answer_request(request, SP_ATTACH_IS_OFF, 0);
 		return;
 	}
-	/* Of the one before a thread is still to leave. */
+	/* A thread is still inside a call of the profile before. */
 	if (has_profile && !is_attached &&
 	    sp_lifecycle_end_attached() == -EAGAIN) {
 		answer_request(request, SP_ATTACH_BUSY, 0);
@@ -159,7 +161,8 @@ static void begin_recording(struct sp_attach_request *request)
 	has_profile = true;
 	r = sp_patch_write(&places);
 	request->places = places;
-	/* A thread may have been binding a call: by now it is done. */
+	/* The second pass changes what a thread was binding lazily, without
+	 * the loader's lock, during the first. */
 	if (r == 0)
 		r = sp_patch_write(&places);
 	if (r < 0 && !is_attached)
@@ -167,7 +170,7 @@ static void begin_recording(struct sp_attach_request *request)
 			      sp_lifecycle_end_attached() == -EAGAIN;
 	else
 		is_attached = true;
-	/* As before prctl would filter them. */
+	/* As our prctl() does before a program installs a seccomp filter. */
 	if (is_attached && request->is_filtered) {
 		sp_resident_forbid_files();
 		sp_agent_enter_sandbox();
@@ -175,7 +178,7 @@ static void begin_recording(struct sp_attach_request *request)
 	answer_request(request, r < 0 ? SP_ATTACH_NO_WRITE : SP_ATTACH_DONE, r);
 }
 
-/* ---- end ---- */
+/* ---- detach ---- */
 
 static void restore_pointers(struct sp_attach_request *request)
 {

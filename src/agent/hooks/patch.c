@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * I1  A word is changed only from the address of one function to that of its
- *     pair: so a word that means something else, or is not bound yet, stays.
- * I2  Memory is made writable for the stores, and then what it was before: a
- *     part of an object at a time, from the first to the last word, for each
- *     such call waits until no thread is changing what is mapped.
- * I3  While other threads run, an object whose allocations come in has its
- *     frees come in, too: in all objects pointers to free functions are changed
- *     first, and changed back last.
+ * I1  A word is changed only from the address of one function to the address
+ *     of its pair.  So a word that has another meaning, or is not bound yet, is
+ *     not changed.
+ * I2  Read-only memory is made writable for the stores, and gets its protection
+ *     back afterwards.  One mprotect call covers a part of an object, from its
+ *     first to its last such word, because each call waits for all threads that
+ *     change the address space.
+ * I3  Other threads run meanwhile.  If an allocation is recorded, its free must
+ *     be recorded, too.  So the pointers to free functions are changed first,
+ * in all objects, and changed back last.
  */
 #include "agent/hooks/patch.h"
 
@@ -28,15 +30,15 @@
 
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
 
-/* ---- pairs: a function below, and ours for it ---- */
+/* ---- pairs: a function of the allocator, and its replacement ---- */
 
 struct pair {
 	const char *symbol;
-	uintptr_t below, ours; /* both 0: there is none */
-	unsigned int step;     /* in which it is changed */
+	uintptr_t below, ours; /* both 0: not replaced */
+	unsigned int step;     /* the step in which pointers are changed */
 };
 
-/* What frees; what may free, and allocates; all else. */
+/* Functions that free; that both free and allocate; all others. */
 enum { FREES, MOVES, REST, STEPS };
 
 #define SP_NEXT(member, symbol, ret, args)                                     \
@@ -76,7 +78,7 @@ static unsigned int step_of(const char *symbol)
 static void fill_pair(struct pair *p, const char *symbol, const void *member,
 		      bool is_own, const void *ours)
 {
-	/* Operators that call malloc are counted there. */
+	/* An operator new that calls malloc is counted in malloc. */
 	const bool is_wanted = is_own || strncmp(symbol, "_Z", 2) != 0;
 
 	p->symbol = symbol;
@@ -101,31 +103,31 @@ static void fill_pairs(void)
 
 /* ---- words ---- */
 
-/* Pages that may not be written to, in one segment of an object, or in what of
- * that is read-only after relocation. */
+/* Pages of one segment of an object, or of its RELRO part. */
 struct part {
 	uintptr_t start, end;
 	int protection;
 };
 
-/* More of them are changed page by page. */
+/* Words of further parts are made writable page by page. */
 #define PARTS_MAX 128
 
 static struct {
 	struct part parts[PARTS_MAX];
-	uintptr_t segments[PARTS_MAX]; /* where what each is of begins */
+	uintptr_t segments[PARTS_MAX]; /* start of each part's segment */
 	size_t n;
 } opened;
 
-/* One way through all objects. */
+/* One walk over all objects. */
 struct pass {
-	bool is_back;    /* from ours to what is below */
-	bool is_looking; /* for what would be changed, in any step */
+	bool is_back;    /* detach: from ours to the allocator's */
+	bool is_looking; /* collect the words of all steps, change none */
 	unsigned int step;
 	size_t places;
 	int error;
-	uintptr_t lowest, highest; /* of the values that are changed */
-	/* A page beside the parts that was made writable. */
+	uintptr_t lowest, highest; /* range of the values to be changed */
+	/* A page outside the parts that is writable now.  Its end is 0: none.
+	 */
 	struct part page;
 };
 
@@ -160,8 +162,8 @@ static int segment_protection(const ElfW(Phdr) * p)
 	       (p->p_flags & PF_X ? PROT_EXEC : 0);
 }
 
-/* The segment that the word is in, or of it what is read-only after relocation,
- * as the loader has left it.  False: it is not the object's. */
+/* The segment of the object that has the word, or that segment's RELRO part,
+ * with the protection that the loader has left.  False: no segment has it. */
 static bool find_segment(const struct object *o, uintptr_t at, struct part *ret)
 {
 	const uintptr_t mask = ~(page_bytes() - 1);
@@ -180,7 +182,7 @@ static bool find_segment(const struct object *o, uintptr_t at, struct part *ret)
 	for (size_t i = 0; i < o->n_phdr && is_found; i++) {
 		const ElfW(Phdr) *p = &o->phdr[i];
 		const uintptr_t start = (o->map.l_addr + p->p_vaddr) & mask;
-		/* What is read-only after relocation ends with a whole page. */
+		/* The loader protects whole pages of RELRO only. */
 		const uintptr_t end =
 			(o->map.l_addr + p->p_vaddr + p->p_memsz) & mask;
 
@@ -191,7 +193,7 @@ static bool find_segment(const struct object *o, uintptr_t at, struct part *ret)
 	return is_found;
 }
 
-/* The word will be changed: its page is in a part that has those before. */
+/* The word at `at` will be changed: extend its segment's part to its page. */
 static void note_word(uintptr_t at, const struct part *segment)
 {
 	const uintptr_t page = at & ~(page_bytes() - 1);
@@ -240,7 +242,7 @@ static void store_word(struct pass *pass, const struct object *o, uintptr_t at,
 {
 	struct part segment;
 
-	/* A word in code is none of ours to change. */
+	/* Memory that can be executed but not read has no words of ours. */
 	if (!find_segment(o, at, &segment) ||
 	    (segment.protection & PROT_EXEC &&
 	     !(segment.protection & PROT_READ)))
@@ -264,8 +266,8 @@ static uintptr_t source_of(const struct pass *pass, const struct pair *p)
 	return pass->is_back ? p->ours : p->below;
 }
 
-/* The pair that the word's value is of.  Several functions may be one below,
- * under more than one name: then it is the one that the word was bound to. */
+/* The pair whose source is the value.  The allocator may have one function
+ * under several names: then the pair of the name that the word was bound to. */
 static const struct pair *find_pair(const struct pass *pass, uintptr_t value,
 				    const char *symbol)
 {
@@ -339,8 +341,8 @@ static void change_relocated(struct pass *pass, const struct object *o,
 	}
 }
 
-/* The loader looks its malloc up by itself, and keeps it among what is
- * read-only after relocation. */
+/* The loader looks up its own malloc, and keeps the pointers in its RELRO part
+ * without relocations. */
 static void change_loader(struct pass *pass, const struct object *o)
 {
 	if (!o->map.l_addr || o->map.l_addr != getauxval(AT_BASE))
@@ -433,7 +435,8 @@ static int open_parts(void)
 	return 0;
 }
 
-/* Symbols first: what is bound while the pointers are changed is right. */
+/* Symbols first: what the loader binds while the pointers are changed gets the
+ * new address. */
 static void change_objects(struct pass *pass, iterate_objects *iterate)
 {
 	struct visit symbols = {pass, change_symbols};

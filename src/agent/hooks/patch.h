@@ -4,26 +4,28 @@
 #include <stddef.h>
 
 /*
- * Having the calls of a program come in that was not started under the library.
- * Two kinds of words are written, each in one store, and nothing else:
+ * Redirects the allocator calls of a program that was started without the
+ * library.  Two kinds of words are written, each by one store:
  *
- *   - pointers to a function of the allocator below that the loader has bound,
- *     in every object: the relocated words whose value is that function's
- *     address, and the loader's own four;
+ *   - pointers to a function of the allocator that the loader has bound, in
+ *     every object: relocated words (such as GOT slots) whose value is that
+ *     function's address, and the loader's own four;
  *   - the function's address in the symbol table of the object that defines it,
- *     so that the loader binds whatever it binds later to ours.
+ *     so that the loader binds later calls to the library.
  *
- * Objects that come later are thereby right before their first instruction, and
- * none is remembered: what was unloaded leaves nothing behind.
+ * So the calls of an object that is loaded later are redirected before its
+ * first instruction.  No object is remembered, so dlclose leaves nothing
+ * behind.
  *
- * Context: cold, and while the loader's lock is held: no object comes, goes or
- * is half relocated.
+ * Context: cold, with the loader's lock held, so that no object is loaded,
+ * unloaded or half relocated.
  */
 
-/* The calls come in; said again, those too that were being bound meanwhile.  0
- * and the number of words that were changed; a negative errno, and the calls do
- * not come in. */
+/* Redirects the calls.  A second call also redirects those that a thread was
+ * binding lazily during the first.  Returns 0, with the number of changed words
+ * in *ret_places; or a negative errno, and no call is redirected. */
 int sp_patch_write(size_t *ret_places);
 
-/* They do not any more: every word that points to us gets its function back. */
+/* Undoes sp_patch_write(): every word that points into the library gets the
+ * allocator's function again.  Returns likewise. */
 int sp_patch_restore(size_t *ret_places);
