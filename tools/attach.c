@@ -102,7 +102,7 @@ static const struct sp_argument_group detach_group = {"Options",
 const struct sp_command_line detach_line = {
 	.forms = "detach PID",
 	.about = "End the profile that attach began. The process calls its "
-		 "allocator directly again;\nthe library stays loaded, but is "
+		 "allocator directly\nagain; the library stays loaded, but is "
 		 "not called any more.\n",
 	.parts = (const struct sp_argument_part[]){{&detach_group, 0}, {0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
