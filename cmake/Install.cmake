@@ -104,7 +104,16 @@ foreach(target sampleprof-command sampleprof-report sampleprof-serve)
     string(APPEND programs " \"$<TARGET_FILE:${target}>\"")
   endif()
 endforeach()
+# Debian's folders of one architecture, or those of a system that has just one.
+if(CMAKE_LIBRARY_ARCHITECTURE)
+  set(folders /usr/local/lib/${CMAKE_LIBRARY_ARCHITECTURE}
+    /lib/${CMAKE_LIBRARY_ARCHITECTURE} /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE})
+else()
+  set(folders /usr/local/lib64 /usr/local/lib /lib64 /usr/lib64 /lib /usr/lib)
+endif()
 install(CODE "set(PROGRAMS ${programs})
+set(READELF \"${CMAKE_READELF}\")
+set(FOLDERS ${folders})
 set(DESTINATION \"${SP_PRIVATE_LIBDIR}\")
 include(\"${CMAKE_CURRENT_LIST_DIR}/libraries.cmake\")"
   COMPONENT libraries EXCLUDE_FROM_ALL)
