@@ -210,6 +210,13 @@ static void do_wait(const int *n)
 
 static atomic_int forks;
 
+/* Once: where a fork takes longer, a signal each millisecond would leave the
+ * program no time of its own. */
+static void raise_in_a_ms(void)
+{
+	setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 1000}}, NULL);
+}
+
 static void fork_in_handler(int signal_number)
 {
 	pid_t pid = fork();
@@ -219,15 +226,14 @@ static void fork_in_handler(int signal_number)
 		_exit(0);
 	wait_for(pid);
 	forks++;
+	raise_in_a_ms();
 }
 
 /* handler FORKS: fork wherever a signal finds the process. */
 static void do_handler(const int *n)
 {
-	struct itimerval every_ms = {{0, 1000}, {0, 1000}};
-
 	signal(SIGALRM, fork_in_handler);
-	setitimer(ITIMER_REAL, &every_ms, NULL);
+	raise_in_a_ms();
 	while (forks < n[0])
 		work(100);
 	setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
