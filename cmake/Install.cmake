@@ -104,10 +104,12 @@ foreach(target sampleprof-command sampleprof-report sampleprof-serve)
     string(APPEND programs " \"$<TARGET_FILE:${target}>\"")
   endif()
 endforeach()
-# Debian's folders of one architecture, or those of a system that has just one.
+# Debian's folders of one architecture and the administrator's own; or those of
+# a system that has just one.
 if(CMAKE_LIBRARY_ARCHITECTURE)
   set(folders /usr/local/lib/${CMAKE_LIBRARY_ARCHITECTURE}
-    /lib/${CMAKE_LIBRARY_ARCHITECTURE} /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE})
+    /lib/${CMAKE_LIBRARY_ARCHITECTURE} /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}
+    /usr/local/lib)
 else()
   set(folders /usr/local/lib64 /usr/local/lib /lib64 /usr/lib64 /lib /usr/lib)
 endif()

@@ -4,8 +4,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* In nanoseconds, for the offline code only: agent/sys/clock.h is the agent's.
- */
+/* In nanoseconds.  For the offline code; the agent has agent/sys/clock.h. */
 static inline uint64_t sp_clock_read_ns(clockid_t clock)
 {
 	struct timespec t;

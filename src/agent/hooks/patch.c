@@ -8,8 +8,8 @@
  *     first to its last such word, because each call waits for all threads that
  *     change the address space.
  * I3  Other threads run meanwhile.  If an allocation is recorded, its free must
- *     be recorded, too.  So the pointers to free functions are changed first,
- * in all objects, and changed back last.
+ *     be recorded, too.  So in all objects the pointers to free functions are
+ *     changed first, and changed back last.
  */
 #include "agent/hooks/patch.h"
 
@@ -126,8 +126,7 @@ struct pass {
 	size_t places;
 	int error;
 	uintptr_t lowest, highest; /* range of the values to be changed */
-	/* A page outside the parts that is writable now.  Its end is 0: none.
-	 */
+	/* A page outside the parts that is writable now; its end is 0: none */
 	struct part page;
 };
 
