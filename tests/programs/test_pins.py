@@ -9,11 +9,16 @@ False alarm: 9e-4; PINS_SEEDS=100 PINS_ASKS=200 is the long form.
 In six runs at each period, at most three intervals of each of four amounts may
 miss (jemalloc: of two amounts).  More do with a probability of 9e-5 each, if
 intervals cover 95 %.  In 100 runs at most seven may miss.
+
+The estimates of busy programs differ from run to run, with a deviation of 14 %
+of the truth: one may be twice the truth (seven deviations), the mean of six may
+be wrong by 40 % (seven of its deviations).  Each has a probability below 1e-9.
 """
 
 import concurrent.futures
 import json
 import os
+import statistics
 import struct
 import subprocess
 
@@ -191,7 +196,7 @@ class Races(Case):
             self.assertLess(pins["pinned_bytes"]["value"],
                             ledger["vm_rss_bytes"])
             pinner = pins["by_site"]["pinner"]["pinned_bytes"]
-            self.assertLess(pinner["lo"], truth["pinner"][1])
+            self.assertLess(pinner["value"], 2 * truth["pinner"][1])
             self.assertGreater(pinner["hi"], truth["pinner"][1] / 2)
             for name, site in pins["by_site"].items():
                 self.check_between(site["pinned_bytes"])
@@ -201,12 +206,9 @@ class Races(Case):
         self.assertIsNone(process.poll())
         self.assertGreater(torn, 0)
 
-    def test_discarded(self):
-        """A file that has discarded samples still has what is alive.  While it
-        is read the process may discard more: the command says so then, and is
-        right when it is repeated."""
-        process, truth = self.start_heap(100000, "busy", period="4K",
-                                         max_file="1M")
+    def pins_of_discarding(self, process):
+        """While it reads the file, the process may discard more: the command
+        says so then, and is right when it is repeated."""
         found = []
 
         def is_known():
@@ -220,10 +222,18 @@ class Races(Case):
             found.append(self.read_pins(done)[1])
             return found[-1]["free_in_holes_bytes"] is None
         harness.wait_until(is_known)
-        pins = found[-1]
-        pinner = pins["by_site"]["pinner"]["pinned_bytes"]
-        self.assertGreater(pinner["hi"], truth["pinner"][1] / 2)
-        self.assertLess(pinner["lo"], truth["pinner"][1])
+        return found[-1]["by_site"]["pinner"]["pinned_bytes"]
+
+    def test_discarded(self):
+        """A file that has discarded samples still has what is alive."""
+        values = []
+        for _ in range(SEEDS):
+            process, truth = self.start_heap(100000, "busy", period="4K",
+                                             max_file="1M")
+            values.append(self.pins_of_discarding(process)["value"])
+            process.kill()
+        self.assertLess(abs(statistics.mean(values) / truth["pinner"][1] - 1),
+                        0.4, values)
 
 
 class Others(Case):
