@@ -29,6 +29,11 @@
 #define ROUND_PAUSE_NS 1000000ull
 #define BUSY_PAUSE_NS  4000000ull
 #define PAUSE_MAX_NS   40000000ull
+/* How long a thread may wait for the loader's lock; and for how long a search
+ * stops no thread while another has the lock. */
+#define LOADER_LOCK_NS  5000000ull
+#define LOADER_AWAIT_NS 1500000000ull
+#define LOADER_POLL_NS  200000ull
 /* A process that is younger may not have loaded its libraries yet. */
 #define START_NS 1000000000ull
 
@@ -47,13 +52,27 @@ static int explain_refused_trace(const struct sp_attach_job *job,
 			    job->pid);
 }
 
-/* sp_choice.look.  -EAGAIN: this thread cannot be used now. */
+static bool is_loader_busy(const struct sp_attach_job *job)
+{
+	uint32_t word = 0;
+
+	return job->loader_lock &&
+	       sp_tracee_read(job->pid, job->loader_lock, &word,
+			      sizeof(word)) &&
+	       word;
+}
+
+/* sp_choice.look.  -EAGAIN: this thread cannot be used now; -EINPROGRESS: none
+ * can. */
 static int try_thread(void *arg, struct sp_tracee *t, struct sp_error *err)
 {
 	struct sp_attach_job *job = arg;
 	uint64_t stopped_ns;
 	int r;
 
+	/* Taken again since await_loader() has looked. */
+	if (job->lock_limit_ns == LOADER_LOCK_NS && is_loader_busy(job))
+		return -EINPROGRESS;
 	if (!sp_image_may_call(job->image, t))
 		return -EAGAIN;
 	/* 1: the main thread has not stopped, so its address is not known. */
@@ -85,6 +104,26 @@ static void pause_between_rounds(const struct sp_attach_job *job)
 	nanosleep(&pause, NULL);
 }
 
+/*
+ * While another thread has the loader's lock, which may take long on a busy
+ * machine, none is stopped.  If it has the lock all the time, one has to wait
+ * for it like all others, and the longer, the longer the search has lasted.
+ */
+static void await_loader(struct sp_attach_job *job)
+{
+	const struct timespec pause = {0, LOADER_POLL_NS};
+	uint64_t searched_ns = 0;
+
+	while (is_loader_busy(job)) {
+		searched_ns = sp_clock_ns() - job->began_ns;
+		if (searched_ns > LOADER_AWAIT_NS)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	job->lock_limit_ns = searched_ns > LOADER_AWAIT_NS ? searched_ns / 8
+							   : LOADER_LOCK_NS;
+}
+
 static int search_thread(struct sp_attach_job *job, struct sp_error *err)
 {
 	const uint64_t until = sp_clock_ns() + SP_ATTACH_GIVE_UP_NS;
@@ -105,6 +144,7 @@ static int search_thread(struct sp_attach_job *job, struct sp_error *err)
 	};
 	job->began_ns = sp_clock_ns();
 	do {
+		await_loader(job);
 		r = sp_choice_round(&job->choice, err);
 		if (r != -EAGAIN && r != -EINPROGRESS)
 			break;

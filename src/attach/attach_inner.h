@@ -47,6 +47,10 @@ struct sp_attach_job {
 	/* Used by the worker. */
 	uint64_t began_ns; /* start of the search for a thread */
 	uint64_t until;    /* end of the time for calls; CLOCK_MONOTONIC */
+	/* Address of the loader's lock, a word that is 0 while nobody has it.
+	 * 0: not known, because no call had to wait for it. */
+	uint64_t loader_lock;
+	uint64_t lock_limit_ns; /* for a call that waits for it */
 	/* How often the allocator's lock was not free in time, or a detach
 	 * found a thread in the library. */
 	unsigned int busy;
@@ -58,8 +62,8 @@ struct sp_attach_job {
 /*
  * Make the stopped thread `t` do the job.  It stays stopped and may be
  * borrowed: call sp_tracee_return next.  0: the answer is in job->request;
- * -EAGAIN: a lock is not free, try another thread or later; -EINPROGRESS: the
- * allocator is busy, try later; or another negative errno and *err.
+ * -EINPROGRESS: a lock of the loader or of the allocator is not free, try
+ * later; or another negative errno and *err.
  */
 int sp_attach_work(struct sp_attach_job *job, struct sp_tracee *t,
 		   struct sp_error *err);

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 
 /* Limits of calls that wait for a lock. */
-#define LOADER_LOCK_NS    10000000ull /* at first */
 #define MALLINFO_NS       5000000ull
 #define ALLOCATOR_LOCK_NS 3000000ull
 /* The longest time for which the thread has a real-time policy. */
@@ -36,24 +35,20 @@ static uint64_t remaining_ns(const struct sp_attach_job *job)
 /* ---- calls ---- */
 
 /*
- * Make n calls within limit_ns.  The thread has a real-time priority at first,
- * if we may give it one: so it takes a lock as soon as the lock is free.  If we
- * are killed meanwhile, the thread restores its priority by itself.  A call
- * that takes longer may wait for a thread that gets no processor because of
- * that priority, so the priority is lowered after REAL_TIME_NS.
+ * Wait until the prepared calls have been made.  The thread has a real-time
+ * priority at first, if we may give it one: so it takes a lock as soon as the
+ * lock is free.  If we are killed meanwhile, the thread restores its priority
+ * by itself.  Calls that take longer may wait for a thread that gets no
+ * processor because of that priority, so the priority is lowered after
+ * REAL_TIME_NS.
  */
-static int run_calls(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
-		     uint64_t limit_ns)
+static int wait_for_calls(struct sp_tracee *t, struct sp_cpu_call *calls,
+			  size_t n, uint64_t limit_ns)
 {
 	const uint64_t first =
 		limit_ns < REAL_TIME_NS ? limit_ns : REAL_TIME_NS;
-	int r;
+	int r = sp_tracee_go_on(t, calls, n, first);
 
-	if (!sp_tracee_prepare(t, calls, n))
-		return -EIO;
-	if (t->hurry)
-		sp_hurry_first(t->hurry);
-	r = sp_tracee_go_on(t, calls, n, first);
 	if (r != -ETIMEDOUT || limit_ns == first)
 		return r;
 	if (t->hurry)
@@ -61,22 +56,64 @@ static int run_calls(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
 	return sp_tracee_go_on(t, calls, n, limit_ns - first);
 }
 
-/* The same for calls that wait for a lock.  -EAGAIN: the last call has
- * waited for longer than limit_ns, and was given up as if it had not been made.
- */
+static bool begin_calls(struct sp_tracee *t, const struct sp_cpu_call *calls,
+			size_t n)
+{
+	if (!sp_tracee_prepare(t, calls, n))
+		return false;
+	if (t->hurry)
+		sp_hurry_first(t->hurry);
+	return true;
+}
+
+static int run_calls(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
+		     uint64_t limit_ns)
+{
+	return begin_calls(t, calls, n) ? wait_for_calls(t, calls, n, limit_ns)
+					: -EIO;
+}
+
+/* The same; calls[k] waits for a lock, and the calls before it do not wait.
+ * -EAGAIN: calls[k] has waited for longer than limit_ns, and was given up as if
+ * it had not been made; the calls after it were not made. */
 static int run_calls_or_abandon(struct sp_attach_job *job, struct sp_tracee *t,
-				struct sp_cpu_call *calls, size_t n,
+				struct sp_cpu_call *calls, size_t n, size_t k,
 				uint64_t limit_ns)
 {
-	int r = run_calls(t, calls, n, limit_ns);
+	int r = -EIO;
 
-	while (r == -ETIMEDOUT && remaining_ns(job)) {
-		if (sp_tracee_abandon(t))
+	calls[k].result = SP_TRACEE_NOT_MADE;
+	if (begin_calls(t, calls, n))
+		r = sp_tracee_go_on(t, calls, n, limit_ns);
+	while (r == -ETIMEDOUT && remaining_ns(job) &&
+	       !sp_tracee_has_made(t, k)) {
+		if (sp_tracee_abandon(t, k))
 			return -EAGAIN;
 		/* The call does not wait for a lock, or has just got it. */
 		r = sp_tracee_go_on(t, calls, n, limit_ns);
 	}
-	return r;
+	return r == -ETIMEDOUT ? wait_for_calls(t, calls, n, remaining_ns(job))
+			       : r;
+}
+
+/*
+ * Take and release the loader's lock (calls[0]), then make calls[1] to calls[n
+ * - 1], the first of which takes it again: nothing is between the two in which
+ * another thread could take it.  If the lock stays taken, another thread runs a
+ * constructor, which may wait for this very thread: -EINPROGRESS.
+ */
+static int run_calls_of_loader(struct sp_attach_job *job, struct sp_tracee *t,
+			       struct sp_cpu_call *calls, size_t n)
+{
+	int r;
+
+	calls[0] = (struct sp_cpu_call){
+		job->lock_probe, {job->lock_probe, t->memory + AT_INFO}, 0};
+	r = run_calls_or_abandon(job, t, calls, n, 0, job->lock_limit_ns);
+	if (r != -EAGAIN)
+		return r;
+	job->loader_lock = sp_cpu_first_argument(&t->now);
+	return -EINPROGRESS;
 }
 
 static int fail_call(const struct sp_tracee *t, int r, const char *what,
@@ -118,21 +155,26 @@ static int explain_load(struct sp_attach_job *job, struct sp_tracee *t,
 static int load_library(struct sp_attach_job *job, struct sp_tracee *t,
 			struct sp_error *err)
 {
-	struct sp_cpu_call calls[2] = {
-		{job->dlopen, {t->memory + AT_PATH, RTLD_NOW | RTLD_LOCAL}, 0},
-		{job->libc_close, {0}, 0},
+	struct sp_cpu_call calls[3] = {
+		[1] = {job->dlopen,
+		       {t->memory + AT_PATH, RTLD_NOW | RTLD_LOCAL},
+		       0},
+		[2] = {job->libc_close, {0}, 0},
 	};
 	struct sp_library_there there;
 	int r;
 
 	sp_library_hand_over(&job->library, t, t->memory + AT_PATH, &there);
-	calls[1].args[0] = (uint64_t)there.fd;
+	calls[2].args[0] = (uint64_t)there.fd;
 	r = sp_tracee_write(t, t->memory + AT_PATH, there.path,
 			    strlen(there.path) + 1)
-		    ? run_calls(t, calls, there.fd < 0 ? 1 : 2,
-				remaining_ns(job))
+		    ? run_calls_of_loader(job, t, calls, there.fd < 0 ? 2 : 3)
 		    : -EIO;
 	sp_library_clean_up(t->pid, &there);
+	if (r == -EINPROGRESS && there.fd >= 0)
+		sp_tracee_syscall(t, SYS_close, calls[2].args);
+	if (r == -EINPROGRESS)
+		return r;
 	if (r < 0)
 		return fail_call(t, r, "loading the library", err);
 	job->function = sp_library_find(&job->library, t->pid, &there);
@@ -143,44 +185,19 @@ static int call_library(struct sp_attach_job *job, struct sp_tracee *t,
 			struct sp_error *err)
 {
 	const uint64_t at = t->memory + AT_REQUEST;
-	struct sp_cpu_call call = {job->function, {at}, 0};
+	struct sp_cpu_call calls[2] = {[1] = {job->function, {at}, 0}};
 	int r;
 
 	if (!sp_tracee_write(t, at, &job->request, sizeof(job->request)))
 		return fail_call(t, -EIO, "a call to the library", err);
-	r = run_calls(t, &call, 1, remaining_ns(job));
+	r = run_calls_of_loader(job, t, calls, 2);
+	if (r == -EINPROGRESS)
+		return r;
 	if (r < 0)
 		return fail_call(t, r, "a call to the library", err);
 	if (!sp_tracee_read(t->pid, at, &job->request, sizeof(job->request)))
 		return fail_call(t, -EIO, "a call to the library", err);
 	return 0;
-}
-
-/* The limit for the loader's lock grows with the time of the search: on a busy
- * machine the thread that holds the lock may get no processor for a while. */
-static uint64_t lock_timeout_ns(const struct sp_attach_job *job)
-{
-	const uint64_t ns = (sp_clock_ns() - job->began_ns) / 8;
-
-	return ns > LOADER_LOCK_NS ? ns : LOADER_LOCK_NS;
-}
-
-/*
- * The first calls: get the address of errno, and take and release the loader's
- * lock.  If that lock stays taken, another thread runs a constructor,
- * which may wait for this very thread; then the call is given up (-EAGAIN).
- */
-static int probe_loader_lock(struct sp_attach_job *job, struct sp_tracee *t,
-			     uint64_t *ret_errno)
-{
-	struct sp_cpu_call calls[2] = {
-		{job->errno_location, {0}, 0},
-		{job->lock_probe, {job->lock_probe, t->memory + AT_INFO}, 0},
-	};
-	int r = run_calls_or_abandon(job, t, calls, 2, lock_timeout_ns(job));
-
-	*ret_errno = calls[0].result;
-	return r;
 }
 
 /* struct mallinfo2 of glibc 2.33, which older headers do not have. */
@@ -205,7 +222,7 @@ static int ask_heap_in_use(struct sp_attach_job *job, struct sp_tracee *t,
 	job->request.knows_glibc = 0;
 	if (!job->mallinfo2 || job->busy >= MALLINFO_TRIES)
 		return 0;
-	r = run_calls_or_abandon(job, t, &call, 1, MALLINFO_NS);
+	r = run_calls_or_abandon(job, t, &call, 1, 0, MALLINFO_NS);
 	if (r == -EAGAIN) {
 		job->done.before = SP_ATTACH_BEFORE_BUSY;
 		return ++job->busy < MALLINFO_TRIES ? -EINPROGRESS : 0;
@@ -235,7 +252,7 @@ static int probe_allocator_lock(struct sp_attach_job *job, struct sp_tracee *t,
 	if (!job->allocator_probe || job->function || t->tid != t->pid ||
 	    sp_clock_ns() - job->began_ns > ALLOCATOR_SEARCH_NS)
 		return 0;
-	r = run_calls_or_abandon(job, t, &call, 1, ALLOCATOR_LOCK_NS);
+	r = run_calls_or_abandon(job, t, &call, 1, 0, ALLOCATOR_LOCK_NS);
 	if (r == -EAGAIN) {
 		job->busy++;
 		return -EINPROGRESS;
@@ -291,6 +308,20 @@ static void restore_errors(struct sp_tracee *t,
 				sizeof(saved->error));
 }
 
+/* The first calls: get the address of errno; and take and release the loader's
+ * lock, before the heap is asked in vain. */
+static int make_first_calls(struct sp_attach_job *job, struct sp_tracee *t,
+			    uint64_t *ret_errno)
+{
+	struct sp_cpu_call errno_call = {job->errno_location, {0}, 0}, probe;
+	int r = run_calls(t, &errno_call, 1, remaining_ns(job));
+
+	*ret_errno = errno_call.result;
+	return r < 0 || job->request.command == SP_ATTACH_END
+		       ? r
+		       : run_calls_of_loader(job, t, &probe, 1);
+}
+
 int sp_attach_work(struct sp_attach_job *job, struct sp_tracee *t,
 		   struct sp_error *err)
 {
@@ -301,9 +332,9 @@ int sp_attach_work(struct sp_attach_job *job, struct sp_tracee *t,
 	r = sp_tracee_borrow(t, job->syscall, job->sigreturn, err);
 	if (r < 0)
 		return r;
-	r = probe_loader_lock(job, t, &saved.errno_at);
+	r = make_first_calls(job, t, &saved.errno_at);
 	if (r < 0)
-		return r == -EAGAIN
+		return r == -EINPROGRESS
 			       ? r
 			       : fail_call(t, r, "a call to its loader", err);
 	if (!save_errors(job, t, &saved))

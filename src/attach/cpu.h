@@ -33,6 +33,7 @@
  *                          none
  * sp_cpu_is_interrupted    true if that call is to be begun, for the first time
  *                          or again
+ * sp_cpu_first_argument    of that call, while it is interrupted
  * sp_cpu_hides_restart     true if the kernel may restart that call from state
  *                          of its own, and the registers do not show it.  Then
  *                          let the thread enter the call: sp_cpu_skip makes the

@@ -172,6 +172,11 @@ static inline long sp_cpu_syscall(const sp_cpu_regs *r)
 		       : -1;
 }
 
+static inline uint64_t sp_cpu_first_argument(const sp_cpu_regs *r)
+{
+	return r->general.regs[0];
+}
+
 static inline bool sp_cpu_is_interrupted(const sp_cpu_regs *r)
 {
 	return r->code[1] == SP_CPU_SVC;

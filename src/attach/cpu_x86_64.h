@@ -81,6 +81,11 @@ static inline long sp_cpu_syscall(const sp_cpu_regs *r)
 	return (long)r->orig_rax;
 }
 
+static inline uint64_t sp_cpu_first_argument(const sp_cpu_regs *r)
+{
+	return r->rdi;
+}
+
 /* Results that the kernel has for an interrupted system call until it returns
  * to the program: ERESTARTNOHAND to ERESTARTSYS, ERESTART_RESTARTBLOCK. */
 #define SP_CPU_RESTART_FIRST (-514)
