@@ -422,10 +422,26 @@ void sp_modules_init(const char *exe_path)
 	take_snapshot(exe_path, false);
 }
 
+/* The objects that take_snapshot() has left out.  Threads would meet each at
+ * the same moment, and one that loses its processor while it adds the object
+ * has the others go without. */
+static void add_others(void)
+{
+	struct sp_loaded loaded;
+
+	for (const struct link_map *map = sp_linkmap_first(); map;
+	     map = map->l_next)
+		if (!sp_linkmap_is_kept(map) && n_entries < MODULES_MAX &&
+		    sp_loaded_describe(map, &loaded))
+			add_module(&loaded, loaded.name, false);
+}
+
 void sp_modules_init_running(const char *exe_path)
 {
-	if (!sp_modules_entries())
-		take_snapshot(exe_path, true);
+	if (sp_modules_entries())
+		return;
+	take_snapshot(exe_path, true);
+	add_others();
 }
 
 static struct sp_module_entry *find_permanent(uintptr_t pc)
