@@ -306,6 +306,24 @@ static int explain_not_there(uint64_t pid, struct sp_error *err)
 			    pid);
 }
 
+/* An answer with the errno of a system call. */
+static int explain_errno(const struct sp_attach_job *job, struct sp_error *err)
+{
+	const int error = job->request.error;
+
+	if (job->request.result == SP_ATTACH_NO_FILE)
+		return sp_error_set(err, error, NULL,
+				    "process %d cannot create its profile: %s; "
+				    "name a directory that its user may write "
+				    "to: --out DIR/",
+				    job->pid, strerror(-error));
+	return sp_error_set(err, error, NULL,
+			    "process %d cannot make its GOT slots and "
+			    "symbol tables writable: %s; start the "
+			    "program under sampleprof run",
+			    job->pid, strerror(-error));
+}
+
 static int explain_answer(const struct sp_attach_job *job, struct sp_error *err)
 {
 	const struct sp_attach_request *q = &job->request;
@@ -342,11 +360,8 @@ static int explain_answer(const struct sp_attach_job *job, struct sp_error *err)
 				    "is set-uid, which cannot be recorded",
 				    job->pid);
 	case SP_ATTACH_NO_FILE:
-		return sp_error_set(err, q->error, NULL,
-				    "process %d cannot create its profile: %s; "
-				    "name a directory that its user may write "
-				    "to: --out DIR/",
-				    job->pid, strerror(-q->error));
+	case SP_ATTACH_NO_WRITE:
+		return explain_errno(job, err);
 	case SP_ATTACH_BUSY:
 		return sp_error_set(err, -EBUSY, NULL,
 				    "process %d: a thread is still in the "
@@ -355,12 +370,6 @@ static int explain_answer(const struct sp_attach_job *job, struct sp_error *err)
 				    job->pid);
 	case SP_ATTACH_NOT_THERE:
 		return explain_not_there((uint64_t)job->pid, err);
-	case SP_ATTACH_NO_WRITE:
-		return sp_error_set(err, q->error, NULL,
-				    "process %d cannot make its GOT slots and "
-				    "symbol tables writable: %s; start the "
-				    "program under sampleprof run",
-				    job->pid, strerror(-q->error));
 	default:
 		return sp_error_set(err, -EPROTO, NULL,
 				    "process %d has another version of the "

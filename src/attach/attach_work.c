@@ -205,6 +205,8 @@ struct mallinfo2_result {
 	uint64_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks,
 		uordblks, fordblks, keepcost;
 };
+static_assert(AT_INFO + sizeof(struct mallinfo2_result) <= SP_TRACEE_ROOM,
+	      "the caller's part of the memory ends before the stack");
 
 /*
  * Ask glibc for the bytes that are allocated already, if the answer comes soon:

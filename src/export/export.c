@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "export/export.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -18,6 +19,9 @@
 #include "report/load.h"
 #include "view/view_csv.h"
 #include "view/view_json.h"
+
+static_assert(SP_HTML_BINS_MAX + 1 <= SP_LOAD_POINTS_MAX,
+	      "the page asks for no more parts of the run than can be told");
 
 static int write_json(FILE *out, const struct sp_aggregate *aggregate,
 		      const struct sp_export_options *options,
