@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The systems: this machine, and Debian's releases in folders of their own."""
+"""The systems: this machine, Debian's releases, and older ones of Ubuntu, in
+folders of their own."""
 
 import dataclasses
 import glob
@@ -20,6 +21,9 @@ TIMEOUT_S = 600
 
 RELEASES = {"bullseye": "Debian 11", "bookworm": "Debian 12",
             "trixie": "Debian 13", "sid": "Debian sid"}
+# With glibc 2.23 and 2.27, older than EL8's 2.28.
+OLDER = {"xenial": "Ubuntu 16.04", "bionic": "Ubuntu 18.04"}
+OLDER_MIRROR = "http://archive.ubuntu.com/ubuntu"
 
 # What is done to a system before a program runs there, in a mount namespace of
 # the program's own; $0 is the folder of the system.
@@ -87,24 +91,28 @@ class System:
 
 
 class Release(System):
-    """A release of Debian, below `directory`."""
+    """A release of Debian or Ubuntu, below `directory`."""
 
     def __init__(self, codename, directory, mirror):
-        self.codename, self.mirror = codename, mirror
+        self.codename = codename
+        self.mirror = OLDER_MIRROR if codename in OLDER else mirror
         self.log = os.path.join(directory, codename + ".log")
         root = os.path.join(directory, codename)
         if not os.path.exists(root + "/etc/apt/apt.conf.d/90matrix"):
             self._debootstrap(root)
-        super().__init__(RELEASES[codename], root, "/matrix")
+        super().__init__({**RELEASES, **OLDER}[codename], root, "/matrix")
 
     def _debootstrap(self, root):
         shutil.rmtree(root, ignore_errors=True)
-        call(["debootstrap", "--variant=minbase", self.codename, root,
-              self.mirror], self.log)
+        # Debian has no key of Ubuntu's.
+        unchecked = ["--no-check-gpg"] * (self.codename in OLDER)
+        call(["debootstrap", "--variant=minbase", *unchecked, self.codename,
+              root, self.mirror], self.log)
         suites = [f"{self.mirror} {self.codename}"]
         # Of Debian 11 the mirrors have the release, and of its security
         # updates only the list.
-        if self.codename not in ("bullseye", "sid"):
+        if self.codename in RELEASES and \
+                self.codename not in ("bullseye", "sid"):
             suites += [f"{self.mirror} {self.codename}-updates",
                        f"{self.mirror}-security {self.codename}-security"]
         with open(root + "/etc/apt/sources.list", "w",
@@ -211,6 +219,28 @@ def copied(build_of, system):
     shutil.rmtree(system.path(prefix), ignore_errors=True)
     shutil.copytree(build_of.path(build_of.work + "/own"), system.path(prefix),
                     symlinks=True)
+    return installed(system, "of " + re.sub(r"\D*", "", build_of.name), prefix)
+
+
+def with_own_libc(build_of, system):
+    """Likewise on a system with an older C library than report and launcher
+    need: they run with that of the system that built them."""
+    prefix = f"{system.work}/from-{build_of.codename}"
+    here = system.path(prefix)
+    shutil.rmtree(here, ignore_errors=True)
+    shutil.copytree(build_of.path(build_of.work + "/own"), here, symlinks=True)
+    os.mkdir(here + "/libc")
+    for name in ("sampleprof-report", "sampleprof"):
+        program = f"{build_of.work}/own/bin/{name}"
+        done = build_of.run(["ldd", program])
+        for path in re.findall(r"(/\S+) \(0x", done.stdout.decode()):
+            shutil.copy(build_of.path(path), here + "/libc")
+        os.rename(f"{here}/bin/{name}", f"{here}/bin/{name}.elf")
+        with open(f"{here}/bin/{name}", "w", encoding="ascii") as script:
+            script.write(f"#!/bin/sh\nexec {prefix}/libc/ld-linux-x86-64.so.2 "
+                         f"--library-path {prefix}/libc "
+                         f'{prefix}/bin/{name}.elf "$@"\n')
+        os.chmod(f"{here}/bin/{name}", 0o755)
     return installed(system, "of " + re.sub(r"\D*", "", build_of.name), prefix)
 
 
