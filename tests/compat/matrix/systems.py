@@ -226,21 +226,23 @@ def with_own_libc(build_of, system):
     """Likewise on a system with an older C library than report and launcher
     need: they run with that of the system that built them."""
     prefix = f"{system.work}/from-{build_of.codename}"
-    here = system.path(prefix)
+    here, own = system.path(prefix), build_of.work + "/own"
     shutil.rmtree(here, ignore_errors=True)
-    shutil.copytree(build_of.path(build_of.work + "/own"), here, symlinks=True)
-    os.mkdir(here + "/libc")
+    shutil.copytree(build_of.path(own), here, symlinks=True)
+    libc = build_of.work + "/libc"
     for name in ("sampleprof-report", "sampleprof"):
-        program = f"{build_of.work}/own/bin/{name}"
-        done = build_of.run(["ldd", program])
-        for path in re.findall(r"(/\S+) \(0x", done.stdout.decode()):
-            shutil.copy(build_of.path(path), here + "/libc")
+        done = build_of.run(["ldd", f"{own}/bin/{name}"])
+        build_of.make([
+            ["mkdir", "-p", libc],
+            ["cp", "-L", *re.findall(r"(/\S+) \(0x", done.stdout.decode()),
+             libc]], build_of.log)
         os.rename(f"{here}/bin/{name}", f"{here}/bin/{name}.elf")
         with open(f"{here}/bin/{name}", "w", encoding="ascii") as script:
             script.write(f"#!/bin/sh\nexec {prefix}/libc/ld-linux-x86-64.so.2 "
                          f"--library-path {prefix}/libc "
                          f'{prefix}/bin/{name}.elf "$@"\n')
         os.chmod(f"{here}/bin/{name}", 0o755)
+    shutil.copytree(build_of.path(libc), here + "/libc")
     return installed(system, "of " + re.sub(r"\D*", "", build_of.name), prefix)
 
 

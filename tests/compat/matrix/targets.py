@@ -69,6 +69,8 @@ OTHER_LINKERS = {
     "lld no-pie": ("-fuse-ld=lld", _HOLES, _APART, *NO_PIE),
 }
 
+# The default of gcc 5 is C++98.
+_CXX = ("-std=gnu++14",)
 _FLAGS = ("-g", "-O1", "-fno-builtin", "-fno-optimize-sibling-calls")
 
 
@@ -89,8 +91,8 @@ def commands(out, sources, links):
     shared = ("-shared", "-fPIC")
     return [
         compile_to("count.so", "gcc", "count.c", *shared),
-        compile_to("plugin.so", "g++", "plugin.cc", *shared),
-        compile_to("plugins", "g++", "plugins.cc"),
+        compile_to("plugin.so", "g++", "plugin.cc", *_CXX, *shared),
+        compile_to("plugins", "g++", "plugins.cc", *_CXX),
         compile_to("old_kernel", "gcc", "old_kernel.c"),
         *(compile_to("calls-" + name.replace(" ", "-"), "gcc", "calls.c",
                      *options) for name, options in links.items()),
