@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 import unittest
 
 import attaching
@@ -219,6 +220,31 @@ class Process(Case):
         self.check_stop(talk)
         self.assertEqual(talk.say("drop")[0], "dropped")
         self.check_round(talk)
+        talk.end()
+
+    def test_loader_that_is_held_for_a_second(self):
+        """The command learns of it by one stop, and then waits without any: a
+        thread that waited for the lock would be traced at each look."""
+        talk = self.talk(os.path.join(os.environ["SAMPLEPROF_TARGETS"],
+                                      "libprogram_attached_holding.so"))
+        self.assertEqual(talk.say("hold")[0], "held")
+        # pylint: disable-next=consider-using-with
+        command = subprocess.Popen(
+            [attaching.COMMAND, "attach", str(talk.pid), "--out",
+             self.out + "/"], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True)
+        self.addCleanup(command.kill)
+        time.sleep(0.4)
+        traced = 0
+        for _ in range(100):
+            traced += self.tracer(talk.pid)
+            time.sleep(0.005)
+        self.assertIsNone(command.poll())
+        self.assertLess(traced, 50)
+        self.assertEqual(talk.say("drop")[0], "dropped")
+        _, said = command.communicate(timeout=harness.TIMEOUT_S)
+        self.assertEqual(command.returncode, 0, said)
+        attaching.detach(talk.pid)
         talk.end()
 
 
