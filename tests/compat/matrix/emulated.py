@@ -48,7 +48,7 @@ def call(command, log):
 
 
 def run_pages(matrix, directory, pages, tests):
-    name = f"aarch64 {pages}"
+    name = f"arm64 {pages}"
     path = f"{directory}/matrix-{pages}.json"
     if os.path.exists(path):
         os.unlink(path)
@@ -73,7 +73,7 @@ def run(matrix, options):
     os.makedirs(directory, exist_ok=True)
     tests = [] if options.suite else ["-N"]
     text = call([FOLDER + "/run", directory, *tests], directory + "/run.log")
-    matrix.describe("aarch64 qemu-user", BUILD, compiler="gcc 12",
+    matrix.describe("arm64 qemu-user", BUILD, compiler="gcc 12",
                     suite=passed(text))
     for pages in PAGES:
         run_pages(matrix, directory, pages, tests)
