@@ -267,10 +267,11 @@ static int find_module(const char *path, const struct sp_build_id *want,
 		       const struct sp_symbolizer_options *options,
 		       char **ret_path, struct sp_error *err)
 {
-	int fd =
-		sp_elffile_find(path, want, options->debug_path, ret_path, err);
-	int fetched;
+	int fd, fetched;
 
+	if (strcmp(path, SP_ELFFILE_VDSO) == 0)
+		return sp_elffile_open_vdso(want, err);
+	fd = sp_elffile_find(path, want, options->debug_path, ret_path, err);
 	if (fd >= 0 || fd == -ENOMEM || !options->use_debuginfod)
 		return fd;
 	fetched = sp_debuginfod_find(want, ret_path);

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define BUILD_ID_HEX_MAX 80
@@ -130,6 +132,33 @@ int sp_elffile_open(const char *path, const struct sp_build_id *want,
 		    struct sp_error *err)
 {
 	return open_kind(path, LOADED, want, err);
+}
+
+/* The section headers are its end. */
+static size_t vdso_bytes(const GElf_Ehdr *header)
+{
+	return header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+}
+
+int sp_elffile_open_vdso(const struct sp_build_id *want, struct sp_error *err)
+{
+	const uintptr_t at = getauxval(AT_SYSINFO_EHDR);
+	const GElf_Ehdr *header = (const void *)at;
+	int fd = -1, r;
+
+	if (at && want->len)
+		fd = memfd_create("vdso", MFD_CLOEXEC);
+	if (fd < 0)
+		return sp_error_set(err, -ENOENT, SP_ELFFILE_VDSO,
+				    "cannot be read");
+	r = write(fd, header, vdso_bytes(header)) == (ssize_t)vdso_bytes(header)
+		    ? check_file(fd, SP_ELFFILE_VDSO, LOADED, want, err)
+		    : -ENOENT;
+	if (r < 0) {
+		close(fd);
+		return -ENOENT;
+	}
+	return fd;
 }
 
 /* The kernel maps pages. */

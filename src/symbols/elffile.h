@@ -40,6 +40,14 @@ int sp_elffile_open(const char *path, const struct sp_build_id *want,
 int sp_elffile_find(const char *path, const struct sp_build_id *want,
 		    const char *roots, char **ret_path, struct sp_error *err);
 
+/*
+ * The same for the object that the kernel maps into each process, SP_ELFFILE_VDSO
+ * in a profile: that of this process, if it has the build id `want`.  -ENOENT:
+ * this machine's kernel is another one.
+ */
+#define SP_ELFFILE_VDSO "[vdso]"
+int sp_elffile_open_vdso(const struct sp_build_id *want, struct sp_error *err);
+
 /* A part of a file that is mapped as code: whole pages around it. */
 struct sp_elf_segment {
 	uint64_t address; /* virtual, before relocation */

@@ -73,6 +73,10 @@ static void open_image(const struct sp_images *images, struct sp_image *image)
 	struct sp_error err;
 	int r;
 
+	/* Without names, if the profile is of another kernel. */
+	if (strcmp(image->path, SP_ELFFILE_VDSO) == 0)
+		sp_debuginfo_open(image->path, &image->build_id,
+				  &images->options, &image->info, &err);
 	if (!is_file_name(image->path))
 		return;
 	/* A relative name means another place than it did to the program. */

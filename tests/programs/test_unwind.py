@@ -149,8 +149,9 @@ IS_AARCH64 = platform.machine() == "aarch64"
 
 def named_as_on_x86(function):
     """What a signal handler returns to is in the C library there, and in the
-    kernel's own object, whose names nobody knows, on aarch64."""
-    return "__restore_rt" if function.startswith("[vdso]") else function
+    kernel's own object on aarch64."""
+    return ("__restore_rt" if function == "__kernel_rt_sigreturn"
+            else function)
 
 
 PYTHON = """
