@@ -41,9 +41,8 @@ int sp_elffile_find(const char *path, const struct sp_build_id *want,
 		    const char *roots, char **ret_path, struct sp_error *err);
 
 /*
- * The same for the object that the kernel maps into each process, SP_ELFFILE_VDSO
- * in a profile: that of this process, if it has the build id `want`.  -ENOENT:
- * this machine's kernel is another one.
+ * The same for the object that the kernel maps into each process: that of this
+ * process, if it has the build id `want`.  -ENOENT: it has another one.
  */
 #define SP_ELFFILE_VDSO "[vdso]"
 int sp_elffile_open_vdso(const struct sp_build_id *want, struct sp_error *err);

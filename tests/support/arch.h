@@ -10,6 +10,8 @@
  * TEST_CALL_FIRST    a function that calls its first argument
  * TEST_CALL          an instruction that calls, as bytes
  * TEST_FORK          fork by a system call alone
+ * TEST_STORE_VECTOR  a store of 16 bytes; on x86-64 it traps if they are not
+ *                    aligned
  * TEST_CALLS         every kind of instruction that calls, and others, which
  *                    are at TEST_BEHIND_CALLS (TEST_N_CALLS) and three at
  *                    TEST_NOT_BEHIND
@@ -28,8 +30,9 @@
 	"	call *%rdi\n"                                                        \
 	"	add $8, %rsp\n"                                                      \
 	"	ret\n"
-#define TEST_CALL   "\xff\xd0"
-#define TEST_FORK() syscall(SYS_fork)
+#define TEST_CALL             "\xff\xd0"
+#define TEST_FORK()           syscall(SYS_fork)
+#define TEST_STORE_VECTOR(to) __asm__ volatile("movaps %%xmm0, %0" : "=m"(to))
 #define TEST_CALLS                                                             \
 	"	.skip 16, 0x90\n"                                                    \
 	"	call *%rax\n1:	call *%r11\n2:	call *(%rbx)\n"                        \
@@ -62,8 +65,9 @@
 	"	blr x0\n"                                                            \
 	"	ldp x29, x30, [sp], #16\n"                                           \
 	"	ret\n"
-#define TEST_CALL   "\x00\x00\x3f\xd6"
-#define TEST_FORK() syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)
+#define TEST_CALL             "\x00\x00\x3f\xd6"
+#define TEST_FORK()           syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)
+#define TEST_STORE_VECTOR(to) __asm__ volatile("str q0, %0" : "=m"(to))
 #define TEST_CALLS                                                             \
 	"	.skip 16, 0\n"                                                       \
 	"	bl 1f\n1:	blr x0\n2:	blr x29\n3:	.word "                             \

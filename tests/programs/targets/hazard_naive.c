@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../support/arch.h"
+
 #define MIB          ((size_t)1 << 20)
 #define HEADER_BYTES 16
 
@@ -146,7 +148,7 @@ static void store_vector(void)
 {
 	char buffer[16] __attribute__((aligned(16)));
 
-	__asm__ volatile("movaps %%xmm0, %0" : "=m"(buffer));
+	TEST_STORE_VECTOR(buffer);
 }
 
 static void __attribute__((optimize("no-omit-frame-pointer")))

@@ -5,11 +5,9 @@
  */
 
 #include <dlfcn.h>
-#include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <link.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "support/symbol_fixture.h"
@@ -529,82 +527,6 @@ TEST(names_of_no_file_are_no_problem)
 	}
 	set_up(&rig, "", NO_ROOTS);
 	check_fallback(&rig, "fixture_inlined", "[anonymous]", false);
-	tear_down(&rig);
-}
-
-/* One of its functions, and its build id. */
-static const char *look_at_vdso(uint64_t *ret_address,
-				uint8_t id[SP_FORMAT_BUILD_ID_MAX],
-				size_t *ret_id_bytes)
-{
-	const ElfW(Ehdr) *header = (const void *)getauxval(AT_SYSINFO_EHDR);
-	const char *name = NULL;
-	Elf_Scn *section = NULL;
-	const void *found;
-	GElf_Shdr shdr;
-	GElf_Sym symbol;
-	ssize_t n;
-	Elf *elf;
-
-	if (!header)
-		return NULL;
-	elf_version(EV_CURRENT);
-	elf = elf_memory((char *)(uintptr_t)header,
-			 header->e_shoff +
-				 (size_t)header->e_shnum * header->e_shentsize);
-	n = dwelf_elf_gnu_build_id(elf, &found);
-	assert_true(n > 0 && n <= SP_FORMAT_BUILD_ID_MAX);
-	memcpy(id, found, (size_t)n);
-	*ret_id_bytes = (size_t)n;
-	while ((section = elf_nextscn(elf, section)) != NULL) {
-		Elf_Data *data = elf_getdata(section, NULL);
-
-		gelf_getshdr(section, &shdr);
-		for (int i = 1; shdr.sh_type == SHT_DYNSYM &&
-				gelf_getsym(data, i, &symbol);
-		     i++)
-			if (symbol.st_size &&
-			    GELF_ST_BIND(symbol.st_info) == STB_GLOBAL) {
-				*ret_address = symbol.st_value;
-				name = elf_strptr(elf, shdr.sh_link,
-						  symbol.st_name);
-			}
-	}
-	/* The name is in the object itself. */
-	elf_end(elf);
-	return name;
-}
-
-/* The kernel's object has no file; that of this kernel is in our memory. */
-TEST(vdso)
-{
-	static const uint8_t other[] = {1, 2, 3};
-	uint8_t id[SP_FORMAT_BUILD_ID_MAX];
-	struct problems problems = {0};
-	uint64_t address = 0;
-	size_t id_bytes = 0;
-	const char *name = look_at_vdso(&address, id, &id_bytes);
-	struct sp_symbols s;
-	struct rig rig;
-
-	if (!name)
-		skip();
-	set_up(&rig, "[vdso]", NO_ROOTS);
-	rig.module.start_pc = rig.module.bias;
-	set_build_id(&rig, id, (uint32_t)id_bytes);
-	s = look_up(&rig, address, false);
-	assert_int_equal(s.count, 1);
-	assert_string_equal(s.symbol[0].function, name);
-	tear_down(&rig);
-
-	/* That of another kernel has no names, which is no problem. */
-	set_up(&rig, "[vdso]", NO_ROOTS);
-	rig.module.start_pc = rig.module.bias;
-	set_build_id(&rig, other, sizeof(other));
-	s = look_up(&rig, address, false);
-	assert_true(s.symbol[0].is_fallback);
-	sp_symbolizer_problems(rig.symbolizer, note_problem, &problems);
-	assert_int_equal(problems.count, 0);
 	tear_down(&rig);
 }
 
