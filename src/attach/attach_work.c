@@ -73,21 +73,21 @@ static int run_calls(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
 					: -EIO;
 }
 
-/* The same; calls[k] waits for a lock, and the calls before it do not wait.
- * -EAGAIN: calls[k] has waited for longer than limit_ns, and was given up as if
- * it had not been made; the calls after it were not made. */
+/* The same; calls[0] waits for a lock.  -EAGAIN: it has waited for longer than
+ * limit_ns, and was given up as if it had not been made; the calls after it
+ * were not made. */
 static int run_calls_or_abandon(struct sp_attach_job *job, struct sp_tracee *t,
-				struct sp_cpu_call *calls, size_t n, size_t k,
+				struct sp_cpu_call *calls, size_t n,
 				uint64_t limit_ns)
 {
 	int r = -EIO;
 
-	calls[k].result = SP_TRACEE_NOT_MADE;
+	calls[0].result = SP_TRACEE_NOT_MADE;
 	if (begin_calls(t, calls, n))
 		r = sp_tracee_go_on(t, calls, n, limit_ns);
 	while (r == -ETIMEDOUT && remaining_ns(job) &&
-	       !sp_tracee_has_made(t, k)) {
-		if (sp_tracee_abandon(t, k))
+	       !sp_tracee_has_made_first(t)) {
+		if (sp_tracee_abandon(t))
 			return -EAGAIN;
 		/* The call does not wait for a lock, or has just got it. */
 		r = sp_tracee_go_on(t, calls, n, limit_ns);
@@ -97,10 +97,10 @@ static int run_calls_or_abandon(struct sp_attach_job *job, struct sp_tracee *t,
 }
 
 /*
- * Take and release the loader's lock (calls[0]), then make calls[1] to calls[n
- * - 1], the first of which takes it again: nothing is between the two in which
- * another thread could take it.  If the lock stays taken, another thread runs a
- * constructor, which may wait for this very thread: -EINPROGRESS.
+ * Take and release the loader's lock (calls[0]), then make the others, the
+ * first of which takes it again: the thread is not stopped between the two, so
+ * another thread hardly gets it there.  If the lock stays taken, another thread
+ * runs a constructor, which may wait for this very thread: -EINPROGRESS.
  */
 static int run_calls_of_loader(struct sp_attach_job *job, struct sp_tracee *t,
 			       struct sp_cpu_call *calls, size_t n)
@@ -109,7 +109,7 @@ static int run_calls_of_loader(struct sp_attach_job *job, struct sp_tracee *t,
 
 	calls[0] = (struct sp_cpu_call){
 		job->lock_probe, {job->lock_probe, t->memory + AT_INFO}, 0};
-	r = run_calls_or_abandon(job, t, calls, n, 0, job->lock_limit_ns);
+	r = run_calls_or_abandon(job, t, calls, n, job->lock_limit_ns);
 	if (r != -EAGAIN)
 		return r;
 	job->loader_lock = sp_cpu_first_argument(&t->now);
@@ -224,7 +224,7 @@ static int ask_heap_in_use(struct sp_attach_job *job, struct sp_tracee *t,
 	job->request.knows_glibc = 0;
 	if (!job->mallinfo2 || job->busy >= MALLINFO_TRIES)
 		return 0;
-	r = run_calls_or_abandon(job, t, &call, 1, 0, MALLINFO_NS);
+	r = run_calls_or_abandon(job, t, &call, 1, MALLINFO_NS);
 	if (r == -EAGAIN) {
 		job->done.before = SP_ATTACH_BEFORE_BUSY;
 		return ++job->busy < MALLINFO_TRIES ? -EINPROGRESS : 0;
@@ -254,7 +254,7 @@ static int probe_allocator_lock(struct sp_attach_job *job, struct sp_tracee *t,
 	if (!job->allocator_probe || job->function || t->tid != t->pid ||
 	    sp_clock_ns() - job->began_ns > ALLOCATOR_SEARCH_NS)
 		return 0;
-	r = run_calls_or_abandon(job, t, &call, 1, 0, ALLOCATOR_LOCK_NS);
+	r = run_calls_or_abandon(job, t, &call, 1, ALLOCATOR_LOCK_NS);
 	if (r == -EAGAIN) {
 		job->busy++;
 		return -EINPROGRESS;

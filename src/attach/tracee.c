@@ -425,17 +425,16 @@ int sp_tracee_go_on(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
 		       : -EIO;
 }
 
-bool sp_tracee_has_made(const struct sp_tracee *t, size_t k)
+bool sp_tracee_has_made_first(const struct sp_tracee *t)
 {
 	struct sp_cpu_call call;
 
-	return sp_tracee_read(t->pid,
-			      t->memory + CALLS_OFFSET + k * sizeof(call),
-			      &call, sizeof(call)) &&
+	return sp_tracee_read(t->pid, t->memory + CALLS_OFFSET, &call,
+			      sizeof(call)) &&
 	       call.result != SP_TRACEE_NOT_MADE;
 }
 
-bool sp_tracee_abandon(struct sp_tracee *t, size_t k)
+bool sp_tracee_abandon(struct sp_tracee *t)
 {
 	int r;
 
@@ -444,7 +443,7 @@ bool sp_tracee_abandon(struct sp_tracee *t, size_t k)
 	r = wait_end_of_code(t, BORROWED_NS, true);
 	if (r != -EAGAIN)
 		t->ended = r;
-	if (r != -EAGAIN || !get_regs(t) || sp_tracee_has_made(t, k))
+	if (r != -EAGAIN || !get_regs(t) || sp_tracee_has_made_first(t))
 		return false;
 	/* A thread that was woken must not be stopped here: it has to take the
 	 * lock, or to wake the next one. */

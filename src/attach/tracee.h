@@ -119,18 +119,18 @@ bool sp_tracee_prepare(struct sp_tracee *t, const struct sp_cpu_call *calls,
 int sp_tracee_go_on(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
 		    uint64_t timeout_ns);
 
-/* After -ETIMEDOUT: has the k-th of the prepared calls, counted from 0, been
- * made?  Its result was SP_TRACEE_NOT_MADE, which it does not return itself. */
-bool sp_tracee_has_made(const struct sp_tracee *t, size_t k);
+/* After -ETIMEDOUT: has the first of the prepared calls been made?  Its result
+ * was SP_TRACEE_NOT_MADE, which it does not return itself. */
+bool sp_tracee_has_made_first(const struct sp_tracee *t);
 #define SP_TRACEE_NOT_MADE UINT64_MAX
 
 /*
- * After -ETIMEDOUT: stop the thread.  True: its k-th call, or one before it,
- * waits for a lock and was not woken, so it can be given up as if it had not
- * been made; t->now has the registers of its wait.  False: the call has to end;
- * call sp_tracee_go_on.
+ * After -ETIMEDOUT: stop the thread.  True: the first of its calls waits for
+ * a lock and was not woken, so it can be given up as if it had not been made;
+ * t->now has the registers of its wait.  False: the calls have to end; call
+ * sp_tracee_go_on.
  */
-bool sp_tracee_abandon(struct sp_tracee *t, size_t k);
+bool sp_tracee_abandon(struct sp_tracee *t);
 
 /* Copy memory of the process.  False: not all of it could be copied. */
 bool sp_tracee_read(pid_t pid, uint64_t from, void *to, size_t bytes);
