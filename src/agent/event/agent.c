@@ -13,6 +13,7 @@
 #include "agent/event/recorder.h"
 #include "agent/event/remote.h"
 #include "agent/event/thread_life.h"
+#include "agent/file/outfile.h"
 #include "agent/file/writer.h"
 #include "agent/sampling/checkin.h"
 #include "agent/sampling/period.h"
@@ -97,6 +98,7 @@ void sp_agent_enter_sandbox(void)
 	volatile uint32_t mark;
 
 	sp_process.is_sandboxed = true;
+	sp_outfile_enter_sandbox();
 	if (!sp_agent_enter(&mark))
 		return;
 	sp_recorder_open_file(&sp_thread);

@@ -188,7 +188,8 @@ uint8_t *sp_mapping_chunk(uint64_t n)
 /*
  * A file system that has little room writes out what it can before it answers,
  * and that may be what it has just been asked for: so a slow answer does not
- * count.  Without a quick one it is left alone for a while.
+ * count there.  Without a quick one it is left alone for a while.  With enough
+ * room an answer is slow because the disk is.
  */
 bool sp_mapping_hold(uint8_t *at, uint64_t bytes)
 {
@@ -202,7 +203,7 @@ bool sp_mapping_hold(uint8_t *at, uint64_t bytes)
 	for (int i = 0; i < HOLD_TRIES && sp_outfile_hold(at, bytes); i++) {
 		uint64_t after = sp_clock_now_ns();
 
-		if (after - before < HOLD_NS)
+		if (after - before < HOLD_NS || sp_outfile_has_room())
 			return true;
 		before = after;
 	}

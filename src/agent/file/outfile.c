@@ -6,6 +6,7 @@
 #include <linux/fs.h>
 #include <linux/futex.h>
 #include <linux/magic.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -22,6 +23,7 @@
 #define SUFFIX       ".sprof"
 #define TRIES        1000u
 #define SHARE_MIN    (64u << 20) /* of a disk's room; the file is sparse */
+#define ROOM_MIN     (16u << 20) /* more than one page can make any need */
 
 static char pattern_path[SP_OUTFILE_PATH_MAX];
 static char program_name[64];
@@ -32,6 +34,8 @@ static dev_t file_device; /* with the inode: which file has that name */
 static ino_t file_inode;
 static bool is_in_memory;
 static bool has_populate; /* MADV_POPULATE_WRITE; else touch_page() */
+static _Atomic bool is_sandboxed;
+static _Atomic bool has_room; /* as last seen */
 
 /* A string under construction; `full` once something did not fit. */
 struct builder {
@@ -250,6 +254,11 @@ static bool moves_file(int fd, const struct statfs *fs)
 	return fs->f_type != EXT4_SUPER_MAGIC && fs->f_type != TMPFS_MAGIC;
 }
 
+static uint64_t room_of(const struct statfs *fs)
+{
+	return (uint64_t)fs->f_bavail * (uint64_t)fs->f_bsize;
+}
+
 /* The limit, or less, as the disk has it. */
 static void ask_disk(int fd, uint32_t room_share, struct sp_outfile *ret)
 {
@@ -257,13 +266,15 @@ static void ask_disk(int fd, uint32_t room_share, struct sp_outfile *ret)
 	uint64_t room;
 
 	ret->moves = true;
+	atomic_store(&has_room, false);
 	if (SP_SYS2(fstatfs, fd, &fs))
 		return;
+	atomic_store(&has_room, room_of(&fs) >= ROOM_MIN);
 	ret->moves = moves_file(fd, &fs);
 	is_in_memory = fs.f_type == TMPFS_MAGIC;
 	if (!room_share)
 		return;
-	room = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize / room_share;
+	room = room_of(&fs) / room_share;
 	if (room < SHARE_MIN)
 		room = SHARE_MIN;
 	if (room < ret->limit)
@@ -344,6 +355,11 @@ void sp_outfile_discard(void)
 
 /* The program may have another root directory by now, or the file another name.
  */
+static bool is_the_file(const struct stat *st)
+{
+	return st->st_dev == file_device && st->st_ino == file_inode;
+}
+
 void sp_outfile_shorten(uint64_t bytes)
 {
 	struct stat st;
@@ -352,8 +368,8 @@ void sp_outfile_shorten(uint64_t bytes)
 
 	if (fd < 0)
 		return;
-	if (SP_SYS2(fstat, fd, &st) == 0 && st.st_dev == file_device &&
-	    st.st_ino == file_inode && (uint64_t)st.st_size > bytes)
+	if (SP_SYS2(fstat, fd, &st) == 0 && is_the_file(&st) &&
+	    (uint64_t)st.st_size > bytes)
 		SP_SYS2(ftruncate, fd, bytes);
 	SP_SYS1(close, fd);
 }
@@ -432,6 +448,24 @@ void sp_outfile_release(uint8_t *at, uint64_t bytes)
 bool sp_outfile_hold(uint8_t *at, uint64_t bytes)
 {
 	return populate_pages(at, bytes) != -EFAULT;
+}
+
+void sp_outfile_enter_sandbox(void)
+{
+	atomic_store(&is_sandboxed, true);
+}
+
+bool sp_outfile_has_room(void)
+{
+	struct stat st;
+	struct statfs fs;
+
+	if (!atomic_load(&is_sandboxed) &&
+	    SP_SYS4(newfstatat, AT_FDCWD, file_name, &st,
+		    AT_SYMLINK_NOFOLLOW) == 0 &&
+	    is_the_file(&st) && SP_SYS2(statfs, file_name, &fs) == 0)
+		atomic_store(&has_room, room_of(&fs) >= ROOM_MIN);
+	return atomic_load(&has_room);
 }
 
 bool sp_outfile_is_in_memory(void)

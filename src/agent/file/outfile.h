@@ -90,6 +90,16 @@ void sp_outfile_release(uint8_t *at, uint64_t bytes);
  */
 bool sp_outfile_hold(uint8_t *at, uint64_t bytes);
 
+/*
+ * Has the disk so much room that it need not search for a page's worth?  As it
+ * was when it could be asked last: not in a sandbox, nor where the file's name
+ * leads elsewhere.  Context: sampled.
+ */
+bool sp_outfile_has_room(void);
+
+/* From now on a system call about the disk may be the program's end. */
+void sp_outfile_enter_sandbox(void);
+
 /* Is the file made last on tmpfs, whose pages count as memory of the control
  * group that first touched them? */
 bool sp_outfile_is_in_memory(void);
