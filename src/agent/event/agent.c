@@ -72,12 +72,12 @@ SP_ARCH_ALIGNED void sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
 	errno = saved_errno;
 }
 
-bool sp_agent_enter(volatile uint32_t *mark)
+bool sp_agent_enter(volatile uint32_t *mark, const struct sp_call_frame *from)
 {
 	struct sp_thread *t = &sp_thread;
 
 	return sp_process_is_running() &&
-	       !sp_thread_life_is_in_event(t, mark, NULL) &&
+	       !sp_thread_life_is_in_event(t, mark, from) &&
 	       sp_lifecycle_go_in(t, mark);
 }
 
@@ -99,7 +99,7 @@ void sp_agent_enter_sandbox(void)
 
 	sp_process.is_sandboxed = true;
 	sp_outfile_enter_sandbox();
-	if (!sp_agent_enter(&mark))
+	if (!sp_agent_enter(&mark, SP_FRAME_HERE))
 		return;
 	sp_recorder_open_file(&sp_thread);
 	sp_agent_leave(&mark);

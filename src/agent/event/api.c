@@ -61,7 +61,7 @@ static int begin_phase(const char *name, struct sp_marks_name *ret_before)
 	volatile uint32_t mark;
 	int saved_errno = errno, err;
 
-	if (!sp_agent_enter(&mark))
+	if (!sp_agent_enter(&mark, SP_FRAME_HERE))
 		return -1;
 	err = sp_marks_phase(&sp_thread, &wanted, SP_MARKS_NOW, ret_before);
 	sp_agent_leave(&mark);
@@ -95,7 +95,7 @@ SP_EXPORT int sampleprof_phase_end(struct sampleprof_phase *phase)
 	int saved_errno = errno, err;
 
 	if (!phase->is_open || name.bytes > sizeof(name.text) ||
-	    !sp_agent_enter(&mark))
+	    !sp_agent_enter(&mark, SP_FRAME_HERE))
 		return -1;
 	memcpy(name.text, phase->before, sizeof(name.text));
 	phase->is_open = 0;
@@ -111,7 +111,7 @@ SP_EXPORT int sampleprof_snapshot(const char *name)
 	volatile uint32_t mark;
 	int saved_errno = errno, err;
 
-	if (!sp_agent_enter(&mark))
+	if (!sp_agent_enter(&mark, SP_FRAME_HERE))
 		return -1;
 	sp_agent_publish();
 	err = sp_marks_snapshot(&sp_thread, &wanted, SP_MARKS_NOW);
@@ -127,7 +127,7 @@ static int set_sampling(enum sp_marks_switch to, uint64_t period_bytes)
 	volatile uint32_t mark;
 	int saved_errno = errno, err;
 
-	if (!sp_agent_enter(&mark))
+	if (!sp_agent_enter(&mark, SP_FRAME_HERE))
 		return -1;
 	err = sp_marks_sampling(&sp_thread, to, period_bytes);
 	sp_agent_leave(&mark);
@@ -160,7 +160,7 @@ SP_EXPORT int sampleprof_pause(void)
 	int saved_errno = errno;
 	volatile uint32_t mark;
 
-	if (!sp_agent_enter(&mark))
+	if (!sp_agent_enter(&mark, SP_FRAME_HERE))
 		return -1;
 	if (t->paused) {
 		sp_agent_leave(&mark);
@@ -184,7 +184,7 @@ SP_EXPORT int sampleprof_resume(void)
 	struct sp_size_counts *counts;
 	volatile uint32_t mark;
 
-	if (!sp_agent_enter(&mark))
+	if (!sp_agent_enter(&mark, SP_FRAME_HERE))
 		return -1;
 	if (!t->paused) {
 		sp_agent_leave(&mark);
@@ -203,11 +203,13 @@ SP_EXPORT int sampleprof_resume(void)
 
 /* ---- what else leads in here ---- */
 
-void sp_agent_attach(void)
+/* Set this thread up, so that it has an identity for its name; and carry out
+ * orders that wait. */
+static void pass_through(const struct sp_call_frame *from)
 {
 	volatile uint32_t mark;
 
-	if (sp_agent_enter(&mark))
+	if (sp_agent_enter(&mark, from))
 		sp_agent_leave(&mark);
 }
 
@@ -216,17 +218,17 @@ void sp_agent_note_name(unsigned long thread, const char *name)
 	struct sp_thread *t = &sp_thread;
 	int saved_errno = errno;
 
-	sp_agent_attach();
+	pass_through(SP_FRAME_HERE);
 	sp_slots_set_name(thread, name);
 	if (thread == (unsigned long)pthread_self() && t->recorded)
 		t->recorded = SP_THREAD_RENAMED;
 	errno = saved_errno;
 }
 
-void sp_agent_look(void)
+void sp_agent_look(const struct sp_call_frame *from)
 {
 	int saved_errno = errno;
 
-	sp_agent_attach();
+	pass_through(from);
 	errno = saved_errno;
 }

@@ -340,7 +340,7 @@ static void take_made(struct made *m, const struct sp_call_frame *frame)
 	if (!process || process->has_no_file || sp_thread.paused ||
 	    m->span.end <= m->span.start)
 		return;
-	if (sp_agent_enter(&mark)) {
+	if (sp_agent_enter(&mark, frame)) {
 		take_mapping(m, frame);
 		sp_agent_leave(&mark);
 	} else if (is_recording()) {

@@ -258,7 +258,7 @@ static SP_COLD void followed_free(void *p)
 {
 	sp_recorder_free(p);
 	if (UNLIKELY(sp_thread.inside))
-		sp_agent_look();
+		sp_agent_look(SP_FRAME_HERE);
 	sp_next.free(p);
 }
 

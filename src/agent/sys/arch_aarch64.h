@@ -121,9 +121,7 @@ static inline uint64_t sp_arch_swap(uint64_t *word, uint64_t value)
 
 static inline bool sp_arch_charge(uint64_t *word, uint64_t n)
 {
-	const uint64_t cost = n + !n;
-
-	return __atomic_fetch_sub(word, cost, __ATOMIC_RELAXED) < cost;
+	return (int64_t)__atomic_sub_fetch(word, n + !n, __ATOMIC_RELAXED) < 0;
 }
 
 static inline void sp_arch_uncharge(uint64_t *word, uint64_t n)
