@@ -27,6 +27,14 @@ IMAGES = {"ext4": (16 << 20, ("mkfs.ext4", "-q"), "e2fsprogs"),
                     "btrfs-progs")}
 
 
+def slowed(microseconds):
+    """Runs a command under which a page takes that long to be made ready for a
+    store."""
+    strace = harness.require("strace", "strace")
+    return (f"{strace} -f -o /dev/null -e trace=madvise,futex "
+            f"-e inject=madvise,futex:delay_exit={microseconds}")
+
+
 @unittest.skipUnless(hazards.can_mount(), "cannot mount here")
 class Disks(hazards.Case):
     # How the shell runs a program under what PRELOAD names.
@@ -111,16 +119,14 @@ class Disks(hazards.Case):
         its kind, and that takes 2 ms to make a page ready for a store."""
         layers = os.path.join(self.dir, "layers")
         copy = os.path.join(self.dir, f"{size_mib}.sprof")
-        strace = harness.require("strace", "strace")
         lines = self.scripted(
             f"mkdir -p {layers} && "
             f"mount -t tmpfs -o size={size_mib}m none {layers} && "
             f"cd {layers} && mkdir low up work && "
             f"mount -t overlay -o lowerdir=low,upperdir=up,workdir=work none "
             f"{self.disk} || exit {CANNOT_MOUNT}; cd {self.dir}; "
-            f"{strace} -f -o /dev/null -e trace=madvise,futex "
-            f"-e inject=madvise,futex:delay_exit=2000 "
-            f"{self.under} {self.plain} {SLOW_OBJECTS} 7; echo $?; "
+            f"{slowed(2000)} {self.under} {self.plain} {SLOW_OBJECTS} 7; "
+            f"echo $?; "
             f"cp --sparse=always {self.disk}/a.sprof {copy}",
             clean=False)
         if lines.returncode == CANNOT_MOUNT:
@@ -139,9 +145,16 @@ class Disks(hazards.Case):
         self.assertEqual(profile.samples, profile.exact[1])
         self.assertNotEqual(self.on_slow_disk(8).end, "clean")
 
+    def test_slow_and_full_xfs(self):
+        """What this file system has found room for stays where it is."""
+        profile = self.on_image("xfs", slow=slowed(1000), period=100000)
+        profile.require_samples(100)
+        self.assertEqual(profile.end, "clean")
+        self.assertGreaterEqual(profile.exact[1], 32000)
+
     # ---- written again ----
 
-    def on_image(self, name, more=""):
+    def on_image(self, name, more="", slow="", period=1):
         """The profile of the target that fills its disk, on a file system of
         that kind, with `more` libraries preloaded; None: it stayed in one
         store."""
@@ -155,11 +168,11 @@ class Disks(hazards.Case):
         result = self.scripted(
             f"{mkfs} {image} >&2 || exit 98; "
             f"mount -o loop {image} {self.disk} || exit {CANNOT_MOUNT}; "
-            f"timeout -s KILL {STORE_S} {self.under} {program} full_disk "
+            f"timeout -s KILL {STORE_S} {slow} {self.under} {program} full_disk "
             f"{self.disk}/fill; e=$?; "
             f"cp --sparse=always {self.disk}/a.sprof {copy}; "
             f"umount {self.disk}; exit $e",
-            clean=False, more=more, REFUSE="16:1")
+            clean=False, more=more, period=period, REFUSE="16:1")
         if result.returncode == CANNOT_MOUNT:
             self.skipTest(f"cannot mount {name} here: "
                           f"{result.stderr.decode()}")

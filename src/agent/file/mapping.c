@@ -185,12 +185,7 @@ uint8_t *sp_mapping_chunk(uint64_t n)
 	return window + n % window_chunks * CHUNK;
 }
 
-/*
- * A file system that has little room writes out what it can before it answers,
- * and that may be what it has just been asked for: so a slow answer does not
- * count there.  Without a quick one it is left alone for a while.  With enough
- * room an answer is slow because the disk is.
- */
+/* Without an answer that counts the disk is left alone for a while. */
 bool sp_mapping_hold(uint8_t *at, uint64_t bytes)
 {
 	uint64_t before;
@@ -203,7 +198,7 @@ bool sp_mapping_hold(uint8_t *at, uint64_t bytes)
 	for (int i = 0; i < HOLD_TRIES && sp_outfile_hold(at, bytes); i++) {
 		uint64_t after = sp_clock_now_ns();
 
-		if (after - before < HOLD_NS || sp_outfile_has_room())
+		if (after - before < HOLD_NS || sp_outfile_may_be_slow())
 			return true;
 		before = after;
 	}

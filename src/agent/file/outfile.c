@@ -34,6 +34,7 @@ static dev_t file_device; /* with the inode: which file has that name */
 static ino_t file_inode;
 static bool is_in_memory;
 static bool has_populate; /* MADV_POPULATE_WRITE; else touch_page() */
+static bool moves_once;   /* see sp_outfile_may_be_slow */
 static _Atomic bool is_sandboxed;
 static _Atomic bool has_room; /* as last seen */
 
@@ -266,11 +267,13 @@ static void ask_disk(int fd, uint32_t room_share, struct sp_outfile *ret)
 	uint64_t room;
 
 	ret->moves = true;
+	moves_once = false;
 	atomic_store(&has_room, false);
 	if (SP_SYS2(fstatfs, fd, &fs))
 		return;
 	atomic_store(&has_room, room_of(&fs) >= ROOM_MIN);
 	ret->moves = moves_file(fd, &fs);
+	moves_once = fs.f_type == XFS_SUPER_MAGIC;
 	is_in_memory = fs.f_type == TMPFS_MAGIC;
 	if (!room_share)
 		return;
@@ -455,11 +458,13 @@ void sp_outfile_enter_sandbox(void)
 	atomic_store(&is_sandboxed, true);
 }
 
-bool sp_outfile_has_room(void)
+bool sp_outfile_may_be_slow(void)
 {
 	struct stat st;
 	struct statfs fs;
 
+	if (moves_once)
+		return true;
 	if (!atomic_load(&is_sandboxed) &&
 	    SP_SYS4(newfstatat, AT_FDCWD, file_name, &st,
 		    AT_SYMLINK_NOFOLLOW) == 0 &&

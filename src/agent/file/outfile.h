@@ -91,11 +91,14 @@ void sp_outfile_release(uint8_t *at, uint64_t bytes);
 bool sp_outfile_hold(uint8_t *at, uint64_t bytes);
 
 /*
- * Has the disk so much room that it need not search for a page's worth?  As it
- * was when it could be asked last: not in a sandbox, nor where the file's name
- * leads elsewhere.  Context: sampled.
+ * Does a slow yes of sp_outfile_hold() count?  Not if the file system may have
+ * had to search for room: it writes out what it can meanwhile, and that may be
+ * what it was asked for, which needs room once more then.  It need not search
+ * if the disk has 16 MiB, as it was when it could be asked last: not in a
+ * sandbox, nor where the file's name leads elsewhere.  On XFS what is written
+ * out has left what it shared with a copy, and stays.  Context: sampled.
  */
-bool sp_outfile_has_room(void);
+bool sp_outfile_may_be_slow(void);
 
 /* From now on a system call about the disk may be the program's end. */
 void sp_outfile_enter_sandbox(void);
