@@ -116,16 +116,22 @@ static ssize_t write_output(void *cookie, const char *bytes, size_t n)
 	return (ssize_t)n;
 }
 
+/* Does a terminal take escape sequences for what they are? */
+static bool has_escapes(void)
+{
+	const char *terminal = getenv("TERM");
+
+	return terminal && *terminal && strcmp(terminal, "dumb") != 0;
+}
+
 /* Do people see colours in what we write to the terminal?  less does not show
  * them if its own settings forbid that. */
 static bool has_colours(void)
 {
 	const char *no_color = getenv("NO_COLOR");
-	const char *terminal = getenv("TERM");
 	const char *less = getenv("LESS");
 
-	return (!no_color || !*no_color) && terminal && *terminal &&
-	       strcmp(terminal, "dumb") != 0 &&
+	return (!no_color || !*no_color) && has_escapes() &&
 	       (!sp_pager_is_on() || (less && strpbrk(less, "rR")));
 }
 
@@ -296,7 +302,7 @@ void sp_console_go_on(const char *doing)
 
 sp_progress_fn *sp_console_progress_fn(void)
 {
-	return isatty(STDERR_FILENO) ? show_progress : NULL;
+	return isatty(STDERR_FILENO) && has_escapes() ? show_progress : NULL;
 }
 
 void sp_console_hold_cursor(void)
