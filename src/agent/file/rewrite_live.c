@@ -53,8 +53,10 @@
 
 #include "agent/sys/poison.h"
 
-#define RECORDS  32u      /* with one sample: some us */
-#define TAKEN_NS 1000000u /* 1 ms */
+#define RECORDS 32u /* with one sample: some us */
+/* Some times what a step takes, and a part of what a thread may run before the
+ * next one does: on one processor each would find the lease of the last. */
+#define TAKEN_NS 250000u
 
 /* How far a pass over `segment` has come. */
 struct pass {
