@@ -3,9 +3,13 @@
 
 import re
 import subprocess
+import unittest
 
 import harness
 import hazards
+
+of_x86_64 = unittest.skipUnless(harness.MACHINE == "x86_64",
+                                "written in its instructions")
 
 
 class State(hazards.Case):
@@ -32,11 +36,13 @@ class State(hazards.Case):
     def test_lowest_descriptor(self):
         self.survives("hazard_state", "descriptors")
 
+    @of_x86_64
     def test_misaligned_stack(self):
         """Whatever was compiled with vector stores faults on such a stack."""
         self.survives("hazard_state", "misaligned")
         self.bites("vector", "hazard_state", "misaligned")
 
+    @of_x86_64
     def test_generated_code_without_frames(self):
         """The caller is in no object, its frame pointer is a number."""
         profile = self.survives("hazard_state", "generated_code")

@@ -16,6 +16,12 @@
 
 #define THREADS 2
 
+#ifdef __x86_64__
+#define NAME "x86_64"
+#else
+#define NAME "aarch64"
+#endif
+
 static pthread_t threads[THREADS];
 static atomic_int running, stopped;
 static int (*backtrace_fn)(void **, int);
@@ -56,8 +62,8 @@ static void __attribute__((constructor)) construct(void)
 
 		EXPECT(library);
 		find(library, "unw_backtrace", &backtrace_fn);
-		find(library, "_Ux86_64_flush_cache", &flush_fn);
-		find(library, "_ULx86_64_local_addr_space", &address_space);
+		find(library, "_U" NAME "_flush_cache", &flush_fn);
+		find(library, "_UL" NAME "_local_addr_space", &address_space);
 	}
 	for (int i = 0; i < THREADS; i++)
 		EXPECT(!pthread_create(&threads[i], NULL, run, NULL));
