@@ -53,6 +53,8 @@ class Compiled(hazards.Case):
         # Go ends a process without the C library.
         self.assertEqual((profile.end, profile.lost()), ("killed", {}))
 
+    @unittest.skipUnless(harness.MACHINE == "x86_64",
+                         "gcc has no -fsplit-stack elsewhere")
     def test_stack_in_pieces(self):
         """-fsplit-stack: each stack is whole across its pieces."""
         program = self.build(
@@ -84,6 +86,7 @@ class Compiled(hazards.Case):
             self.assertIn("main", [f["function"] for f in stack["frames"]])
             self.assertFalse(stack["truncated"])
 
+    @unittest.skipUnless(harness.MACHINE == "x86_64", "that of 32 bits is x86")
     def test_other_architecture(self):
         """The loader says that it cannot load the library, and goes on."""
         harness.require(LIBC_32, "libc6-i386")
