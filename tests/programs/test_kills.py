@@ -157,7 +157,8 @@ class Kills(harness.Case):
     def check(self, result, end="killed", every=True):
         """The profile against the log; the number of samples.  `every`: each
         allocation is a sample."""
-        path, = result.paths
+        # redis asks a child of its own about a fault of aarch64's kernels.
+        path, = (p for p in result.paths if f".{result.pid}." in p)
         log = Log(self.log)
         # After a clean end the threads that still ran may have been in the
         # middle of one copy of their totals.
