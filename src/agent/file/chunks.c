@@ -51,6 +51,7 @@ static _Atomic uint64_t window_seq;
 #define PERMANENTS SP_LANES
 static struct permanent {
 	_Atomic uint64_t holder; /* number of a lane, takes << 8; 0: nobody */
+	_Atomic uint64_t begun;  /* take_for_good() */
 	struct sp_tail tail;
 } permanents[PERMANENTS];
 
@@ -75,6 +76,7 @@ void sp_chunks_reset(void)
 	for (unsigned int i = 0; i < PERMANENTS; i++) {
 		const uint64_t holder = atomic_load(&permanents[i].holder);
 
+		atomic_store(&permanents[i].begun, 0);
 		/* As in sp_lane_reset: in use, below a signal handler. */
 		if (holder &&
 		    atomic_load(&sp_lane_of((uint8_t)holder)->holder) ==
@@ -128,8 +130,9 @@ static bool clear_chunk(uint8_t *at)
 /* A chunk that was taken. */
 struct taken {
 	uint64_t n;
-	uint32_t segment; /* 0: permanent */
-	bool is_used;     /* it was before, and is not zero */
+	uint32_t segment;        /* 0: permanent */
+	bool is_used;            /* it was before, and is not zero */
+	_Atomic uint64_t *begun; /* take_for_good(); NULL: of a segment */
 };
 
 /* A chunk with a header, and otherwise zero; NULL: there is no room for it on
@@ -184,6 +187,8 @@ static bool begin_tail(struct sp_tail *tail, const struct taken *taken,
 
 	if (!chunk)
 		return false;
+	if (taken->begun)
+		atomic_store(taken->begun, 0);
 	tail->chunk = chunk;
 	tail->generation = of;
 	tail->segment = taken->segment;
@@ -196,15 +201,43 @@ static bool begin_tail(struct sp_tail *tail, const struct taken *taken,
 	return true;
 }
 
-static bool next_permanent(struct sp_tail *tail)
+/*
+ * A permanent chunk, or none.  A signal that comes while the disk is asked is
+ * delivered then, and its handler may leave by siglongjmp.  So *begun has the
+ * chunk until it has its header, and the next holder does not take another.
+ */
+static bool take_for_good(_Atomic uint64_t *begun, struct taken *ret)
+{
+	const uint64_t before = atomic_load(begun);
+
+	*ret = (struct taken){
+		.n = before >> 1, .is_used = before & 1, .begun = begun};
+	if (ret->n)
+		return true;
+	ret->n = sp_ring_take_permanent(&ret->is_used);
+	if (ret->n)
+		atomic_store(begun, ret->n << 1 | ret->is_used);
+	return ret->n;
+}
+
+/* What a child has of it that was forked in between is its parent's. */
+static void forget_begun(const struct taken *taken, uint32_t of)
+{
+	if (sp_mapping_generation() != of)
+		atomic_store(taken->begun, 0);
+}
+
+static bool next_permanent(struct permanent *k)
 {
 	const uint32_t of = sp_mapping_generation();
-	struct taken taken = {.segment = 0};
+	struct taken taken;
 
-	if (!may_take())
+	if (!may_take() || !take_for_good(&k->begun, &taken))
 		return false;
-	taken.n = sp_ring_take_permanent(&taken.is_used);
-	return taken.n && begin_tail(tail, &taken, of);
+	if (begin_tail(&k->tail, &taken, of))
+		return true;
+	forget_begun(&taken, of);
+	return false;
 }
 
 /* What a reader has to know before a chunk is used again. */
@@ -301,17 +334,19 @@ void sp_chunks_leave(uint64_t n)
 	sp_outfile_release(sp_mapping_chunk(n), CHUNK);
 }
 
-uint8_t *sp_chunks_take_size_counts(void)
+uint8_t *sp_chunks_take_size_counts(_Atomic uint64_t *begun)
 {
 	const uint32_t of = sp_mapping_generation();
 	uint64_t populated = SP_FORMAT_PAGE_BYTES;
-	struct taken taken = {.segment = 0};
+	struct taken taken;
+	uint8_t *chunk;
 
-	if (!may_take())
+	if (!may_take() || !take_for_good(begun, &taken))
 		return NULL;
-	taken.n = sp_ring_take_permanent(&taken.is_used);
-	return taken.n ? make_chunk(&taken, SP_CHUNK_CLASSES, &populated, of)
-		       : NULL;
+	chunk = make_chunk(&taken, SP_CHUNK_CLASSES, &populated, of);
+	if (!chunk)
+		forget_begun(&taken, of);
+	return chunk;
 }
 
 /* ---- records ---- */
@@ -322,6 +357,12 @@ static bool has_chunk(const struct sp_tail *tail)
 	       (!tail->segment || tail->segment == sp_ring_segment());
 }
 
+static struct permanent *permanent_of(struct sp_tail *tail)
+{
+	return (struct permanent *)((char *)tail -
+				    offsetof(struct permanent, tail));
+}
+
 /* More of the tail's chunk, or another chunk: the lane's, or without one a
  * permanent one. */
 static bool more_room(struct sp_tail *tail, struct sp_lane *lane,
@@ -329,7 +370,7 @@ static bool more_room(struct sp_tail *tail, struct sp_lane *lane,
 {
 	if (!has_chunk(tail) || tail->populated == CHUNK)
 		return lane ? next_sampled(lane, completes)
-			    : next_permanent(tail);
+			    : next_permanent(permanent_of(tail));
 	if (!sp_outfile_populate(tail->chunk + tail->populated, POPULATE)) {
 		stop_recording(tail->generation);
 		return false;

@@ -57,9 +57,10 @@ bool sp_chunks_read_stack(struct sp_lane *lane, uint32_t id, uint32_t segment,
  * the file for good, or in the current segment. */
 uint8_t sp_chunks_thread_mark(uint32_t index);
 
-/* A permanent chunk for class totals; NULL: there is no room.  Context:
- * sampled. */
-uint8_t *sp_chunks_take_size_counts(void);
+/* A permanent chunk for class totals; NULL: there is no room.  *begun is 0 at
+ * first, and has the chunk afterwards: if this is left by siglongjmp, the next
+ * call does not take another one.  Context: sampled. */
+uint8_t *sp_chunks_take_size_counts(_Atomic uint64_t *begun);
 
 /* Chunk n of a segment, to read what other threads have written into its first
  * *ret_bytes; NULL: it has no records yet.  The second function ends the

@@ -44,7 +44,8 @@ static _Atomic uint32_t slot_pages; /* bit set: backed by storage */
 static_assert(SP_FORMAT_SLOTS % SP_FORMAT_CLASS_SLOTS == 0, "whole groups");
 static _Atomic(uint8_t *) class_chunks[CLASS_GROUPS];
 static _Atomic uint8_t class_pages[CLASS_GROUPS]; /* bit set: backed */
-static _Atomic uint64_t class_busy;               /* lease of making a chunk */
+static _Atomic uint64_t class_begun[CLASS_GROUPS];
+static _Atomic uint64_t class_busy; /* lease of making a chunk */
 
 bool sp_writer_is_open(void)
 {
@@ -114,6 +115,7 @@ static void forget_class_chunks(void)
 	for (unsigned int i = 0; i < CLASS_GROUPS; i++) {
 		atomic_store_explicit(&class_chunks[i], NULL,
 				      memory_order_relaxed);
+		atomic_store_explicit(&class_begun[i], 0, memory_order_relaxed);
 		atomic_store_explicit(&class_pages[i], 0, memory_order_relaxed);
 	}
 	atomic_store(&class_busy, 0);
@@ -380,7 +382,8 @@ static uint8_t *class_chunk(unsigned int group)
 	chunk = atomic_load_explicit(&class_chunks[group],
 				     memory_order_acquire);
 	if (!chunk) {
-		uint8_t *fresh = sp_chunks_take_size_counts();
+		uint8_t *fresh =
+			sp_chunks_take_size_counts(&class_begun[group]);
 
 		if (!fresh)
 			sp_diag_lose(SP_LOSS_CLASS_TOTALS, 1);
