@@ -22,9 +22,9 @@
  *
  * sp_arch_add          add to a word
  * sp_arch_swap         exchange a word: its old value
- * sp_arch_charge       subtract n, and 1 if n is 0: is the word, as a signed
- * one, less than 0 now? sp_arch_uncharge     the opposite sp_arch_is_low is the
- * byte, which other threads change, below 128?
+ * sp_arch_charge       subtract n, and 1 if n is 0: is the word negative now?
+ * sp_arch_uncharge     the opposite
+ * sp_arch_is_low       is the byte, which other threads change, below 128?
  *
  * Registers have the numbers that DWARF gives them:
  *
