@@ -13,10 +13,12 @@
 
 #include "attach/attach.h"
 #include "base/parse.h"
+#include "control/kept.h"
 #include "control/target.h"
 #include "text/text.h"
 #include "tools/commands.h"
 #include "tools/console.h"
+#include "tools/names.h"
 #include "tools/sampling_options.h"
 
 #define SETTINGS_MAX 60
@@ -32,6 +34,7 @@ struct attach_options {
 	const char *follow;
 	uint64_t for_ns; /* 0: until detach, or the end of the process */
 	bool before;     /* ask glibc even if its heap is large */
+	bool no_symbols; /* add no names when it detaches */
 	bool help;       /* print the help and do nothing else */
 	bool version;    /* likewise */
 };
@@ -69,6 +72,10 @@ static const struct sp_argument arguments[] = {
 		"even if its heap has more than 128 MiB: no thread can\n"
 		"allocate while glibc walks its free blocks, 0.4 s for a\n"
 		"million"),
+	SP_ARGUMENT_FLAG(
+		struct attach_options, "no-symbols", no_symbols,
+		"with --for: do not put the names of functions into the\n"
+		"profile at the end"),
 	SP_ARGUMENTS_ABOUT(struct attach_options),
 };
 
@@ -92,8 +99,16 @@ const struct sp_command_line attach_line = {
 		  "usage.\n",
 };
 
+struct detach_options {
+	bool no_symbols;
+	bool help;
+	bool version;
+};
+
 static const struct sp_argument detach_arguments[] = {
-	SP_ARGUMENTS_ABOUT(struct help_options),
+	SP_ARGUMENT_FLAG(struct detach_options, "no-symbols", no_symbols,
+			 "do not put the names of functions into the profile"),
+	SP_ARGUMENTS_ABOUT(struct detach_options),
 };
 
 static const struct sp_argument_group detach_group = {"Options",
@@ -101,9 +116,10 @@ static const struct sp_argument_group detach_group = {"Options",
 
 const struct sp_command_line detach_line = {
 	.forms = "detach PID",
-	.about = "End the profile that attach began. The process calls its "
-		 "allocator directly\nagain; the library stays loaded, but is "
-		 "not called any more.\n",
+	.about = "End the profile that attach began, and put the names of "
+		 "functions into it. The\nprocess calls its allocator directly "
+		 "again; the library stays loaded, but is\nnot called any "
+		 "more.\n",
 	.parts = (const struct sp_argument_part[]){{&detach_group, 0}, {0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
 };
@@ -229,12 +245,30 @@ static void wait_for_end(uint64_t pid, uint64_t for_ns)
 	}
 }
 
-static int detach_process(uint64_t pid, const char *path)
+/* While the process is there its files can be found, also in another root. */
+static void add_names(char *path, struct sp_kept *kept)
 {
+	struct names names;
+
+	if (*path && names_begin(&names, kept))
+		names_add(&names, path);
+	names_end(&names);
+}
+
+static int detach_process(uint64_t pid, char *path, bool no_symbols)
+{
+	struct sp_kept *kept = no_symbols ? NULL : sp_kept_new();
 	struct sp_attach_done done;
 	struct sp_error err;
+	int r;
 
-	if (sp_attach_end(pid, &done, &err) < 0)
+	if (kept)
+		sp_kept_look(kept, pid);
+	r = sp_attach_end(pid, &done, &err);
+	if (r >= 0 && kept)
+		add_names(path, kept);
+	sp_kept_free(kept);
+	if (r < 0)
 		return sp_console_fail_with(&err);
 	printf("process %" PRIu64 " is not recorded any more\n", pid);
 	if (*path) {
@@ -297,9 +331,12 @@ static int attach_process(uint64_t pid, const struct attach_options *o)
 		r = sp_attach_begin(pid, (const char *const *)settings.texts,
 				    settings.n, o->before, &done, &err);
 	free_settings(&settings);
+	find_profile(pid, path);
+	/* cppcheck-suppress identicalConditionAfterEarlyExit ; read anew */
+	if (r == -EALREADY && *path)
+		err.file = path;
 	if (r < 0)
 		return sp_console_fail_with(&err);
-	find_profile(pid, path);
 	printf("process %" PRIu64 " is recorded into ", pid);
 	sp_text_print(stdout, *path ? path : "no file");
 	printf("\nthread %" PRIu64 " was stopped for %s\n", done.thread,
@@ -310,7 +347,7 @@ static int attach_process(uint64_t pid, const struct attach_options *o)
 	fflush(stdout);
 	wait_for_end(pid, o->for_ns);
 	if (kill((pid_t)pid, 0) == 0)
-		return detach_process(pid, path);
+		return detach_process(pid, path, o->no_symbols);
 	puts("the process has ended");
 	return sp_console_finish();
 }
@@ -355,7 +392,7 @@ int run_attach(int argc, char **argv)
 
 int run_detach(int argc, char **argv)
 {
-	struct help_options options = {0};
+	struct detach_options options = {0};
 	char path[SP_TARGET_PATH_MAX];
 	const char *const *words;
 	struct sp_error err;
@@ -373,5 +410,5 @@ int run_detach(int argc, char **argv)
 	if (!pid)
 		return EXIT_USAGE;
 	find_profile(pid, path);
-	return detach_process(pid, path);
+	return detach_process(pid, path, options.no_symbols);
 }

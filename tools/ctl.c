@@ -97,15 +97,17 @@ static int print_status(const struct sp_target *target)
 {
 	const struct sp_load_needs needs = {.no_code = true,
 					    .while_written = true};
-	const char *path = target->path;
+	const char *path = target->file;
 	const struct sp_stretch *last;
 	struct sp_question question;
 	struct sp_profile *p;
 	struct sp_error err;
 
 	sp_question_init(&question);
-	if (sp_load(&path, 1, &question, &needs, NULL, NULL, &p, &err) < 0)
+	if (sp_load(&path, 1, &question, &needs, NULL, NULL, &p, &err) < 0) {
+		err.file = err.file ? target->path : NULL;
 		return sp_console_fail_with(&err);
+	}
 	last = p->n_stretches ? &p->stretches[p->n_stretches - 1] : NULL;
 	printf("profile   ");
 	sp_text_print(stdout, target->path);
@@ -116,9 +118,9 @@ static int print_status(const struct sp_target *target)
 	       sp_text_bytes((double)p->exact_alloc_bytes).text,
 	       sp_text_count(p->exact_alloc_objects).text,
 	       sp_text_bytes((double)p->missing_bytes_max).text);
-	if (p->unsampled_bytes)
+	if (sp_profile_off_bytes(p))
 		printf(", %s of it unsampled",
-		       sp_text_bytes((double)p->unsampled_bytes).text);
+		       sp_text_bytes((double)sp_profile_off_bytes(p)).text);
 	printf("\nsamples   %s, %s thread%s\n",
 	       sp_text_count(sp_profile_samples(p)).text,
 	       sp_text_count(p->threads).text, sp_text_plural(p->threads));
@@ -270,7 +272,8 @@ static int take_ledger(const struct sp_target *target, const char *mark,
 		return sp_console_fail_with(&err);
 	r = sp_target_ask(target, &order, &number, &err);
 	if (r == 0)
-		r = sp_rss_look_serve(fd, -1, mark, timeout_ns, &ledger, &err);
+		r = sp_rss_look_serve(fd, -1, target->pid, mark, timeout_ns,
+				      &ledger, &err);
 	close(fd);
 	if (r == -ETIMEDOUT)
 		/* It may have been refused: then it says so. */

@@ -364,7 +364,8 @@ static int export_fleet(const struct sp_fleet_options *o)
 		code = write_export(out, o, &request);
 		return sp_console_close(out) ? EXIT_ERROR : code;
 	}
-	if (sp_output_open(request.output, &output, &err) < 0)
+	if (sp_output_open(request.output, SP_OUTPUT_PRIVATE, &output, &err) <
+	    0)
 		return sp_console_fail_with(&err);
 	code = write_export(output->stream, o, &request);
 	if (code) {
@@ -402,6 +403,7 @@ static int run_gate(const struct sp_fleet_options *o,
 	FILE *out;
 
 	gate->source = sp_fleet_runs_load;
+	/* cppcheck-suppress autoVariables ; it is taken back below */
 	gate->source_arg = &runs;
 	if (o->action == SP_FLEET_DIFF && !gate->json && !gate->csv)
 		sp_console_begin_page(!gate->no_pager);
@@ -414,6 +416,7 @@ static int run_gate(const struct sp_fleet_options *o,
 			    : sp_gate_check(out, gate, &verdict, &err);
 	code = r < 0 ? sp_console_fail_with(&err) : check_code(verdict, gate);
 	close_code = sp_console_close(out);
+	gate->source_arg = NULL;
 	return close_code ? close_code : code;
 }
 

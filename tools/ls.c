@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* sampleprof ls: the profiles in a directory. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "control/files.h"
+#include "text/lack.h"
 #include "text/text.h"
 #include "tools/commands.h"
 #include "tools/console.h"
@@ -16,8 +18,8 @@
 #define TIME_AT    11
 #define TIME_BYTES 8
 
-#define END_COLUMNS    7
-#define FIGURE_COLUMNS (58 + END_COLUMNS)
+#define END_COLUMNS    SP_LACK_WORD_COLUMNS
+#define FIGURE_COLUMNS (59 + END_COLUMNS)
 
 struct ls_options {
 	bool help;    /* asked for; nothing else counts */
@@ -45,29 +47,9 @@ const struct sp_command_line ls_line = {
 		  "own.\n\nExit status: 0 fine, 1 error, 2 usage.\n",
 };
 
-/* At most END_COLUMNS. */
 static struct sp_text_cell end_word(const struct recording *r)
 {
-	struct sp_text_cell word = {"killed?"};
-
-	switch (r->end) {
-	case SP_PROFILE_END_CLEAN:
-		return (struct sp_text_cell){"clean"};
-	case SP_PROFILE_END_KILLED:
-		break;
-	case SP_PROFILE_END_EXEC:
-		return (struct sp_text_cell){"exec"};
-	case SP_PROFILE_END_RUNNING:
-		return (struct sp_text_cell){"running"};
-	}
-	if (r->end_kind == SP_END_NO_MEMORY)
-		return (struct sp_text_cell){"oom"};
-	if (r->end_kind == SP_END_EXIT)
-		return (struct sp_text_cell){"_exit"};
-	if (r->end_kind > SP_END_SIGNAL && r->end_kind <= SP_END_SIGNAL + 64)
-		snprintf(word.text, sizeof(word.text), "sig%u",
-			 (unsigned int)(r->end_kind - SP_END_SIGNAL));
-	return word;
+	return sp_lack_word(r->end, r->end_kind, r->is_cut);
 }
 
 static struct sp_text_cell live_cell(const struct recording *r)
@@ -76,6 +58,8 @@ static struct sp_text_cell live_cell(const struct recording *r)
 
 	if (!r->has_live)
 		return cell;
+	if (!isfinite(r->live_bytes.hi))
+		return (struct sp_text_cell){"unknown"};
 	if (r->live_samples)
 		return sp_text_bytes(r->live_bytes.value);
 	return sp_text_estimate(r->live_bytes, 0).first;
@@ -87,11 +71,12 @@ static void print_figures(const struct recording *r)
 
 	if (r->parent)
 		snprintf(parent, sizeof(parent), "%" PRIu64, r->parent);
-	printf("%7" PRIu64 " %7s %.*s %10s %11s%c %10s %s", r->pid, parent,
+	printf("%7" PRIu64 " %7s %.*s %10s %11s%c %10s%c %s", r->pid, parent,
 	       TIME_BYTES, sp_text_time(r->start_unix_ns).text + TIME_AT,
 	       sp_text_duration(r->duration_ns).text,
 	       sp_text_bytes((double)r->alloc_bytes).text,
-	       r->is_exact ? ' ' : '+', live_cell(r).text, end_word(r).text);
+	       r->is_exact ? ' ' : '+', live_cell(r).text,
+	       r->has_live && r->unseen ? '+' : ' ', end_word(r).text);
 }
 
 /* What the name of the file does not say: another name, or the arguments, which
@@ -172,10 +157,12 @@ static void print_recordings(const struct recordings *all, size_t skip)
 	const bool is_wide = FIGURE_COLUMNS + 2 + name_columns(all, skip) <=
 			     sp_console_width();
 	char date[DATE_BYTES + 1] = "";
+	bool is_unseen[SP_UNSEEN_OFF + 1] = {false};
 	bool has_at_least = false;
 
-	printf("%7s %7s %-8s %10s %11s  %10s end%s\n", "pid", "parent", "start",
-	       "ran", "allocated", "live", is_wide ? "      file" : "");
+	printf("%7s %7s %-8s %10s %11s  %10s  end%s\n", "pid", "parent",
+	       "start", "ran", "allocated", "live",
+	       is_wide ? "       file" : "");
 	for (size_t i = 0; i < all->n; i++) {
 		const struct recording *r = &all->list[i];
 		const struct sp_text_cell start =
@@ -196,9 +183,14 @@ static void print_recordings(const struct recordings *all, size_t skip)
 		print_name(r, skip, is_wide ? FIGURE_COLUMNS + 2 : 8);
 		print_labels(r);
 		has_at_least |= !r->is_exact;
+		is_unseen[r->unseen] |= r->has_live;
 	}
 	if (has_at_least)
-		puts("+: at least; the process ended without its last counts");
+		puts("+ allocated: at least; the last counts are missing, or "
+		     "the file is cut");
+	for (enum sp_unseen i = SP_UNSEEN_FORK; i <= SP_UNSEEN_OFF; i++)
+		if (is_unseen[i])
+			printf("+ live: without %s\n", sp_lack_unseen(i));
 }
 
 static int list_directory(const char *name)

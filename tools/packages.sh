@@ -25,7 +25,7 @@ BUILD_PACKAGES=(
 # shellcheck disable=SC2034
 TEST_PACKAGES=(
 	ninja-build git clang libclang-rt-14-dev libstdc++-12-dev libcmocka-dev
-	clang-format-14 shellcheck                          # lints
+	clang-format-14 shellcheck clang-tidy-14 cppcheck   # lints
 	binutils groff-base man-db jq                       # lints, installation
 	lld                                                 # other linkers
 	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0    # other allocators
@@ -34,18 +34,17 @@ TEST_PACKAGES=(
 	libxml2-utils                                       # readers of exports
 	python3-jsonschema python3-yaml make                # of checks, and docs
 	libjemalloc-dev google-perftools nodejs             # likewise
-	golang-go golang-github-google-pprof-dev            # google/pprof
+	golang-go                                           # google/pprof
 	prometheus                                          # promtool
 	less                                                # a pager
 	clickhouse-server                                   # a fleet's database
 	heaptrack zstd strace                               # to compare with
-	libdebuginfod1                                      # --debuginfod
+	libdebuginfod1 dwz elfutils                         # debug information
 	libunwind8 libgoogle-perftools4                     # other unwinders
 	default-jdk-headless                          # other languages
 	valgrind
 	chromium tmux # the page, and a terminal
 	musl-tools libc6-i386 libfaketime gdb       # hazards: other worlds
-	lld                                         # other linkers
 	e2fsprogs xfsprogs btrfs-progs bindfs mount # hazards: file systems
 )
 

@@ -19,33 +19,6 @@
 /* As of rss. */
 #define TIMEOUT_NS 5000000000ull
 
-struct search {
-	struct stat file;
-	uint64_t pid; /* 0: not found */
-};
-
-static void compare_target(void *arg, const struct sp_target *target)
-{
-	struct search *s = arg;
-	struct stat st;
-
-	if (fstat(target->fd, &st) == 0 && st.st_ino == s->file.st_ino &&
-	    st.st_dev == s->file.st_dev)
-		s->pid = target->pid;
-}
-
-/* The process that writes the file; 0: none that we may look at. */
-static uint64_t find_writer(const char *path)
-{
-	struct search s = {.pid = 0};
-	struct sp_error err;
-
-	if (stat(path, &s.file) < 0 ||
-	    sp_target_list(compare_target, &s, &err) < 0)
-		return 0;
-	return s.pid;
-}
-
 static int look_at_process(const struct sp_options *o, uint64_t pid,
 			   struct sp_rss_pins **ret, struct sp_error *err)
 {
@@ -76,12 +49,11 @@ static int find_pins(const struct sp_options *o, struct sp_rss_pins **ret,
 		.confidence = o->question.confidence,
 		.progress = sp_console_progress_fn(),
 	};
-	const uint64_t pid =
-		o->question.at.kind == SP_MOMENT_NONE ||
-				o->question.at.kind == SP_MOMENT_END
-			? find_writer(o->files[0])
-			: 0;
+	uint64_t pid = 0;
 
+	if (o->question.at.kind == SP_MOMENT_NONE ||
+	    o->question.at.kind == SP_MOMENT_END)
+		(void)sp_target_writer(o->files[0], &pid);
 	return pid ? look_at_process(o, pid, ret, err)
 		   : sp_rss_pins_find(&question, NULL, ret, err);
 }

@@ -42,15 +42,16 @@ struct processes {
 	bool is_short; /* of memory */
 };
 
-/* Of /proc/PID/FILE, with spaces for zero bytes; "" if that is not to be read.
- */
-static void read_proc(uint64_t pid, const char *file, char *text, size_t size)
+/* Of /proc/NUMBER/FILE, with spaces for zero bytes; "" if that is not to be
+ * read. */
+static void read_proc(uint64_t number, const char *file, char *text,
+		      size_t size)
 {
 	char path[64];
 	size_t n = 0;
 	FILE *in;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/%s", pid, file);
+	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/%s", number, file);
 	in = fopen(path, "re");
 	if (in) {
 		n = fread(text, 1, size - 1, in);
@@ -79,7 +80,8 @@ static void add_process(void *arg, const struct sp_target *target)
 	struct processes *all = arg;
 	struct process *grown =
 		realloc(all->list, (all->n + 1) * sizeof(*grown));
-	char command[512];
+	const pid_t thread = sp_proc_thread(target->pid);
+	char command[512] = "";
 	struct process *p;
 
 	if (!grown) {
@@ -90,7 +92,9 @@ static void add_process(void *arg, const struct sp_target *target)
 	p = &grown[all->n++];
 	p->pid = target->pid;
 	read_proc(p->pid, "comm", p->name, sizeof(p->name));
-	read_proc(p->pid, "cmdline", command, sizeof(command));
+	if (thread > 0)
+		read_proc((uint64_t)thread, "cmdline", command,
+			  sizeof(command));
 	p->command = strdup(without_directory(command));
 	p->profile = strdup(target->path);
 	all->is_short |= !p->command || !p->profile;

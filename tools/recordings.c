@@ -7,6 +7,7 @@
 
 #include "base/parse.h"
 #include "control/files.h"
+#include "model/whole.h"
 #include "read/load.h"
 #include "text/text.h"
 
@@ -79,6 +80,8 @@ static bool describe_recording(struct recording *to, const char *path,
 		.is_exact = sp_profile_is_exact(p),
 		.end = p->end,
 		.end_kind = p->end_kind,
+		.is_cut = p->is_cut,
+		.unseen = sp_profile_unseen(p),
 		.has_live = a->live != NULL,
 	};
 	if (!parent || !sp_parse_u64(parent, &to->parent))
@@ -130,14 +133,17 @@ int recordings_find(const char *dir, uint64_t since_unix_ns, const char *run,
 		    struct recordings *ret, struct sp_error *err)
 {
 	struct sp_files files;
-	bool is_fine;
+	bool is_fine = true;
 	int r = sp_files_list(dir, since_unix_ns, &files, err);
 
 	*ret = (struct recordings){.n = 0};
 	if (r < 0)
 		return r;
 	ret->list = calloc(files.n + 1, sizeof(*ret->list));
-	is_fine = ret->list != NULL;
+	if (!ret->list) {
+		sp_files_free(&files);
+		return sp_error_memory(err, NULL);
+	}
 	for (size_t i = 0; is_fine && i < files.n; i++)
 		is_fine = add_recording(ret, files.paths[i], run);
 	sp_files_free(&files);

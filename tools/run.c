@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* sampleprof run: a program under the library, and what was recorded. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,17 +15,19 @@
 
 #include "base/clock.h"
 #include "base/parse.h"
-#include "cli/commands.h"
 #include "control/death.h"
 #include "control/files.h"
 #include "control/launch.h"
 #include "control/target.h"
 #include "model/profile.h"
 #include "report/analysis.h"
+#include "text/lack.h"
 #include "text/text.h"
 #include "tools/commands.h"
 #include "tools/console.h"
+#include "tools/names.h"
 #include "tools/recordings.h"
+#include "tools/run_files.h"
 #include "tools/run_ledger.h"
 #include "tools/run_options.h"
 
@@ -68,11 +71,16 @@ static void print_figures(const struct sp_analysis *a, const char *program)
 {
 	const struct sp_profile *p = a->profile;
 	const bool is_exact = sp_profile_is_exact(p);
+	const struct sp_whole whole = sp_whole_of(p);
 
 	fputs(PROGRAM ": ", stderr);
 	if (program) {
 		sp_text_print(stderr, program);
 		fputs(": ", stderr);
+	}
+	if (p->has_unseen && !p->exact_alloc_objects) {
+		fputs("no allocation was seen\n", stderr);
+		return;
 	}
 	fprintf(stderr, "%s%s in %s allocation%s%s; %s sample%s",
 		is_exact ? "" : "at least ",
@@ -81,12 +89,21 @@ static void print_figures(const struct sp_analysis *a, const char *program)
 		sp_text_plural(p->exact_alloc_objects),
 		is_exact ? ", exact" : "", sp_text_count(p->n_samples).text,
 		sp_text_plural(p->n_samples));
-	if (p->unsampled_bytes)
+	if (sp_profile_off_bytes(p))
 		fprintf(stderr,
 			"\n" PROGRAM ": sampling was off while %s of that were "
 			"allocated",
-			sp_text_bytes((double)p->unsampled_bytes).text);
-	if (p->unsampled_bytes && !p->n_samples) {
+			sp_text_bytes((double)sp_profile_off_bytes(p)).text);
+	if (p->discarded_bytes)
+		fprintf(stderr,
+			"\n" PROGRAM ": samples of %s of that were discarded, "
+			"since the file was full",
+			sp_text_bytes((double)p->discarded_bytes).text);
+	if (!sp_whole_is_all(&whole)) {
+		fputs("\n" PROGRAM ": ", stderr);
+		sp_lack_print(stderr, &whole);
+	}
+	if (sp_profile_off_bytes(p) && !p->n_samples) {
 		fputs("\n" PROGRAM ": `" PROGRAM " ctl PID start` starts it\n",
 		      stderr);
 		return;
@@ -98,8 +115,13 @@ static void print_figures(const struct sp_analysis *a, const char *program)
 		return;
 	}
 	fputs("\n" PROGRAM ": peak ", stderr);
-	sp_text_print_estimate(stderr, a->peak.bytes, a->peak.samples,
-			       a->how.confidence);
+	if (!isfinite(a->peak.bytes.hi)) {
+		fputs(sp_text_interval(a->peak.bytes).text, stderr);
+	} else {
+		fputs(whole.is_turned ? "at least " : "", stderr);
+		sp_text_print_estimate(stderr, a->peak.bytes, a->peak.samples,
+				       a->how.confidence);
+	}
 	fputs("\n" PROGRAM ": alive at the end ", stderr);
 	sp_text_print_estimate(stderr,
 			       sp_estimate_bytes(&a->how, &a->live->all),
@@ -160,24 +182,6 @@ static int summarize_recordings(const struct recordings *all, const char *dir,
 
 /* ---- names ---- */
 
-static bool symbolize_files(char *program, char *path)
-{
-	static char command[] = "symbolize", option[] = "-o";
-	char *argv[] = {program, command, path, option, path, NULL};
-	struct sp_error err;
-	int status = 0;
-	pid_t pid;
-
-	if (sp_launch_run(argv, &pid, &status, &err) < 0)
-		sp_console_fail_with(&err);
-	else if (status == 0)
-		return true;
-	fputs(PROGRAM ": names were not added to ", stderr);
-	sp_text_print(stderr, path);
-	putc('\n', stderr);
-	return false;
-}
-
 /* May the file be replaced?  Its process is `ours`, or has said its last word,
  * or nobody has it mapped. */
 static bool is_over(const struct recording *r, pid_t ours)
@@ -189,28 +193,31 @@ static bool is_over(const struct recording *r, pid_t ours)
 
 /*
  * Names go into the files while the programs are as they ran: a rebuild,
- * another machine or the end of a container would lose them.  The first that
- * fails is the last: the others would as well.
+ * another machine or the end of a container would lose them.
  */
-static void add_symbols(const struct recordings *all, pid_t ours, bool is_quiet)
+static void add_symbols(const struct recordings *all, pid_t ours, bool is_quiet,
+			struct sp_kept *kept)
 {
-	char program[SP_LAUNCH_PATH_MAX];
-	const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	struct sp_error err;
-	bool is_fine = sp_launch_beside(SP_COMMAND_OFFLINE, program, &err) >= 0;
+	struct names names;
+	bool is_fine = names_begin(&names, kept);
+	const size_t n_lost = kept ? sp_kept_left_out(kept) : 0;
 
-	/* What the program writes is all that standard output has. */
-	if (nowhere >= 0)
-		dup2(nowhere, STDOUT_FILENO);
 	for (size_t i = 0; is_fine && i < all->n && i < SYMBOLIZED_MAX; i++)
 		if (is_over(&all->list[i], ours))
-			is_fine = symbolize_files(program, all->list[i].path);
+			is_fine = names_add(&names, all->list[i].path);
+	names_end(&names);
 	if (is_fine && all->n > SYMBOLIZED_MAX && !is_quiet)
 		fprintf(stderr,
 			PROGRAM ": the %u largest have names; for another: "
 				"sampleprof symbolize FILE -o FILE\n",
 			SYMBOLIZED_MAX);
-	close(nowhere);
+	if (n_lost && !is_quiet)
+		fprintf(stderr,
+			PROGRAM ": %zu mapped file%s gone without names: too "
+				"few descriptors (ulimit -n) or too little "
+				"memory to keep %s\n",
+			n_lost, n_lost == 1 ? " is" : "s are",
+			n_lost == 1 ? "it" : "them");
 }
 
 /* End as the program did. */
@@ -279,7 +286,8 @@ static void store_end(const struct recordings *all, pid_t pid, uint64_t kind)
 
 /* What the program and its children have left. */
 static void take_stock(const struct run_options *o, const char *run,
-		       uint64_t since, pid_t pid, uint64_t end_kind)
+		       uint64_t since, pid_t pid, uint64_t end_kind,
+		       struct sp_kept *kept)
 {
 	char dir[SP_LAUNCH_PATH_MAX];
 	struct recordings all;
@@ -306,7 +314,7 @@ static void take_stock(const struct run_options *o, const char *run,
 	if (all.n && !o->quiet)
 		summarize_recordings(&all, dir, o->rss);
 	if (all.n && !o->no_symbols)
-		add_symbols(&all, pid, o->quiet);
+		add_symbols(&all, pid, o->quiet, kept);
 	recordings_free(&all);
 }
 
@@ -329,6 +337,32 @@ static void print_kill(uint64_t kind, bool is_known)
 		      stderr);
 }
 
+/* From 3.12 on Python writes the names of its functions.  Which one it is can
+ * be seen if its program is called so. */
+static void say_python(const char *path)
+{
+	char *real = realpath(path, NULL);
+	const char *slash = real ? strrchr(real, '/') : NULL;
+	unsigned int minor = UINT_MAX;
+
+	if (slash)
+		sscanf(slash, "/python3.%u", &minor);
+	if (minor < 12)
+		fprintf(stderr,
+			PROGRAM ": PYTHONMALLOC=malloc is set for the program; "
+				"Python 3.%u has no names for its functions "
+				"(3.12 and later have)\n",
+			minor);
+	else
+		fprintf(stderr,
+			PROGRAM ": PYTHONMALLOC=malloc PYTHONPERFSUPPORT=1 are "
+				"set for the program%s\n",
+			minor == UINT_MAX
+				? "; Python before 3.12 ignores the second"
+				: "");
+	free(real);
+}
+
 static int run_program(char **argv, const struct run_options *o)
 {
 	char path[SP_LAUNCH_PATH_MAX], run[RUN_BYTES];
@@ -336,26 +370,34 @@ static int run_program(char **argv, const struct run_options *o)
 	const uint64_t since = sp_clock_unix_ns();
 	uint64_t kind;
 	struct sp_death_kills kills;
+	struct run_files files = {.kept = NULL};
 	struct run_ledger ledger;
 	struct sp_error err;
 	int r, status = 0;
 	pid_t pid = 0;
 
-	r = sp_launch_check(argv[0], path, &err);
+	r = sp_launch_check(argv, path, &err);
 	if (r < 0)
 		return fail_run(&err, r);
 	if (!wants_no_file() &&
 	    sp_files_check(getenv("SAMPLEPROF_OUT"), &err) < 0)
 		return fail_run(&err, -ENOEXEC);
+	if (o->python && !o->quiet)
+		say_python(path);
 	if (!name_run(run, since))
 		return sp_console_fail("not enough memory");
 	before = before ? strdup(before) : NULL;
 	if (preload_library(&err) < 0)
+		/* The process ends.
+		 * NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 		return fail_run(&err, -ENOEXEC);
 	if (o->rss && run_ledger_begin(&ledger, run, &err) < 0)
 		return fail_run(&err, -ENOEXEC);
 	sp_death_count_kills(&kills);
+	if (!o->no_symbols && !wants_no_file())
+		run_files_begin(&files, path);
 	r = sp_launch_run(argv, &pid, &status, &err);
+	run_files_end(&files);
 	if (o->rss)
 		run_ledger_end(&ledger);
 	if (r < 0)
@@ -368,7 +410,8 @@ static int run_program(char **argv, const struct run_options *o)
 		setenv("LD_PRELOAD", before, 1);
 	else
 		unsetenv("LD_PRELOAD");
-	take_stock(o, run, since, pid, kind);
+	take_stock(o, run, since, pid, kind, files.kept);
+	run_files_free(&files);
 	return end_as(status);
 }
 
@@ -395,9 +438,5 @@ int run_run(int argc, char **argv)
 		return code;
 	if (!run_options_export(&options))
 		return sp_console_fail("not enough memory");
-	if (options.python && !options.quiet)
-		fputs(PROGRAM ": PYTHONMALLOC=malloc PYTHONPERFSUPPORT=1 are "
-			      "set for the program\n",
-		      stderr);
 	return run_program(argv + argc - n, &options);
 }

@@ -3,25 +3,42 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "rss/look.h"
 #include "rss/stored.h"
 
 #define PROGRAM "sampleprof"
+
+/* Those that ask when the program has ended have so much time. */
+#define LAST_NS 2000000000u
+
+/* Whoever asks could do so for ever. */
+static bool is_over(const struct run_ledger *l, uint64_t *ended_ns)
+{
+	struct pollfd stop = {.fd = l->stop[0], .events = POLLIN};
+
+	if (!*ended_ns && poll(&stop, 1, 0) > 0)
+		*ended_ns = sp_clock_ns();
+	return *ended_ns && sp_clock_ns() - *ended_ns >= LAST_NS;
+}
 
 /* One that cannot be looked at has no ledger, and the others go on. */
 static void *look_at_process(void *arg)
 {
 	const struct run_ledger *l = arg;
 	struct sp_rss_ledger ledger;
+	uint64_t ended_ns = 0;
 	struct sp_error err;
 
-	while (sp_rss_look_serve(l->fd, l->stop[0], NULL, UINT64_MAX, &ledger,
-				 &err) != -ETIMEDOUT)
+	while (!is_over(l, &ended_ns) &&
+	       sp_rss_look_serve(l->fd, l->stop[0], 0, NULL, UINT64_MAX,
+				 &ledger, &err) != -ETIMEDOUT)
 		;
 	return NULL;
 }

@@ -27,6 +27,7 @@
 #include "resident/weigh.h"
 #include "text/lines.h"
 #include "text/output.h"
+#include "text/lack.h"
 #include "text/screen.h"
 #include "text/text.h"
 #include "tools/commands.h"
@@ -64,6 +65,21 @@ static int write_work(FILE *out, const struct sp_profile *profile,
 					       NULL, err);
 }
 
+/* Most formats of others have no room for it. */
+static void warn_lack(const struct sp_profile *profile)
+{
+	const struct sp_whole whole = sp_whole_of(profile);
+
+	if (sp_whole_is_all(&whole))
+		return;
+	sp_console_erase_progress();
+	fprintf(stderr, "%s: ", sp_console_program());
+	sp_text_print(stderr, profile->path);
+	fputs(": ", stderr);
+	sp_lack_print(stderr, &whole);
+	putc('\n', stderr);
+}
+
 /* Into `out`; *ret_end, how the process ended, if it could be read. */
 static int make_report(const struct work *work, FILE *out,
 		       enum sp_profile_end *ret_end)
@@ -80,6 +96,8 @@ static int make_report(const struct work *work, FILE *out,
 	/* The error may borrow from the profile: tell before it goes. */
 	if (write_work(out, profile, work, fn, &err) < 0)
 		code = sp_console_fail_with(&err);
+	else if (!work->options)
+		warn_lack(profile);
 	*ret_end = profile->end;
 	sp_profile_free(profile);
 	return code;
@@ -221,7 +239,8 @@ static int export_to_file(const struct sp_export_request *request)
 	struct sp_error err;
 	int code;
 
-	if (sp_output_open(request->output, &output, &err) < 0)
+	if (sp_output_open(request->output, SP_OUTPUT_PRIVATE, &output, &err) <
+	    0)
 		return sp_console_fail_with(&err);
 	code = make_report(&(struct work){.export = request}, output->stream,
 			   &end);

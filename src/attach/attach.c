@@ -1,193 +1,101 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The command's side of attach and detach.  A child process, the worker, does
- * all the tracing and nothing else: when it ends for any reason, the kernel
- * releases every thread that it still traces.
- */
+/* The command's side of attach and detach. */
 #include "attach/attach.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
-#include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "attach/attach_inner.h"
+#include "attach/room.h"
 #include "attach/suitable.h"
+#include "attach/worker.h"
 #include "base/clock.h"
+#include "base/proc.h"
+#include "format/layout.h"
 
-/* Pause between two rounds; BUSY_PAUSE_NS more for each time that a lock was
- * not free. */
-#define ROUND_PAUSE_NS 1000000ull
-#define BUSY_PAUSE_NS  4000000ull
-#define PAUSE_MAX_NS   40000000ull
-/* How long a thread may wait for the loader's lock; and for how long a search
- * stops no thread while another has the lock. */
-#define LOADER_LOCK_NS  5000000ull
-#define LOADER_AWAIT_NS 1500000000ull
-#define LOADER_POLL_NS  200000ull
 /* A process that is younger may not have loaded its libraries yet. */
 #define START_NS 1000000000ull
+/* A program that has just been executed has loaded them by then. */
+#define EXEC_NS 200000000ull
+/* How long a process takes to end, or to execute a program, when its threads
+ * have ended. */
+#define ENDING_NS 500000000ull
+/* How long another command is waited for. */
+#define LOCK_NS      5000000000ull
+#define LOCK_POLL_NS 2000000
+/* The memory that a process may need: at once, and for each thread that has
+ * counted. */
+#define ATTACH_BYTES (1u << 20)
+#define DETACH_BYTES (128u << 10)
+#define THREAD_BYTES (9u << 10)
 
-/* ---- which thread ---- */
+/* ---- the worker ---- */
 
-static int explain_refused_trace(const struct sp_attach_job *job,
-				 struct sp_error *err)
+static int explain_worker(const struct sp_attach_job *job, int r,
+			  struct sp_error *err)
 {
-	if (!job->is_filtered || geteuid() == 0)
-		return sp_suitable_explain_refusal((uint64_t)job->pid, err);
-	return sp_error_set(err, -EPERM, NULL,
-			    "process %d filters its system calls (seccomp), "
-			    "and the filter may forbid what loading a library "
-			    "needs: run as root, which can suspend the filter "
-			    "for that time",
-			    job->pid);
-}
-
-static bool is_loader_busy(const struct sp_attach_job *job)
-{
-	uint32_t word = 0;
-
-	return job->loader_lock &&
-	       sp_tracee_read(job->pid, job->loader_lock, &word,
-			      sizeof(word)) &&
-	       word;
-}
-
-/* sp_choice.look.  -EAGAIN: this thread cannot be used now; -EINPROGRESS: none
- * can. */
-static int try_thread(void *arg, struct sp_tracee *t, struct sp_error *err)
-{
-	struct sp_attach_job *job = arg;
-	uint64_t stopped_ns;
-	int r;
-
-	/* Taken again since await_loader() has looked. */
-	if (job->lock_limit_ns == LOADER_LOCK_NS && is_loader_busy(job))
-		return -EINPROGRESS;
-	if (!sp_image_may_call(job->image, t))
-		return -EAGAIN;
-	/* 1: the main thread has not stopped, so its address is not known. */
-	job->request.main_thread =
-		job->choice.main_thread ? job->choice.main_thread : 1;
-	/* The signal frames of sp_hurry make system calls for which a seccomp
-	 * filter may kill the thread. */
-	if (!job->is_filtered && sp_hurry_begin(&job->hurry, t->tid))
-		t->hurry = &job->hurry;
-	r = sp_attach_work(job, t, err);
-	sp_tracee_return(t);
-	sp_hurry_end(&job->hurry);
-	sp_tracee_release(t);
-	stopped_ns = sp_clock_ns() - t->stopped_ns;
-	job->done.thread = (uint64_t)t->tid;
-	if (stopped_ns > job->done.stopped_ns)
-		job->done.stopped_ns = stopped_ns;
-	return r;
-}
-
-/* Each round may stop a thread in vain while the allocator is busy, so the
- * pause grows. */
-static void pause_between_rounds(const struct sp_attach_job *job)
-{
-	const uint64_t ns = ROUND_PAUSE_NS + job->busy * BUSY_PAUSE_NS;
-	const struct timespec pause = {
-		0, (long)(ns < PAUSE_MAX_NS ? ns : PAUSE_MAX_NS)};
-
-	nanosleep(&pause, NULL);
-}
-
-/*
- * While another thread has the loader's lock, which may take long on a busy
- * machine, none is stopped.  If it has the lock all the time, one has to wait
- * for it like all others, and the longer, the longer the search has lasted.
- */
-static void await_loader(struct sp_attach_job *job)
-{
-	const struct timespec pause = {0, LOADER_POLL_NS};
-	uint64_t searched_ns = 0;
-
-	while (is_loader_busy(job)) {
-		searched_ns = sp_clock_ns() - job->began_ns;
-		if (searched_ns > LOADER_AWAIT_NS)
-			break;
-		nanosleep(&pause, NULL);
-	}
-	job->lock_limit_ns = searched_ns > LOADER_AWAIT_NS ? searched_ns / 8
-							   : LOADER_LOCK_NS;
-}
-
-static int search_thread(struct sp_attach_job *job, struct sp_error *err)
-{
-	const uint64_t until = sp_clock_ns() + SP_ATTACH_GIVE_UP_NS;
-	const struct sched_param first = {.sched_priority = 2};
-	int r;
-
-	/* A stopped thread waits until the worker is scheduled.  So the worker
-	 * gets a priority above all others, even above the thread that makes
-	 * the calls.  Without the right to that, stops are longer on a busy
-	 * machine. */
-	if (sched_setscheduler(0, SCHED_RR, &first) != 0)
-		setpriority(PRIO_PROCESS, 0, -20);
-	job->choice = (struct sp_choice){
-		.pid = job->pid,
-		.without_filter = job->is_filtered,
-		.look = try_thread,
-		.arg = job,
-	};
-	job->began_ns = sp_clock_ns();
-	do {
-		await_loader(job);
-		r = sp_choice_round(&job->choice, err);
-		if (r != -EAGAIN && r != -EINPROGRESS)
-			break;
-		pause_between_rounds(job);
-	} while (sp_clock_ns() < until);
-	if (r == -EPERM)
-		return explain_refused_trace(job, err);
-	if (r != -EAGAIN && r != -EINPROGRESS)
-		return r;
-	return sp_suitable_explain_silence((uint64_t)job->pid, err);
-}
-
-/* Do the job in the worker.  When the worker ends, threads that it still traces
- * continue as if they had not been asked to stop. */
-static int run_job(struct sp_attach_job *job, struct sp_error *err)
-{
-	pid_t child = fork();
-	int status;
-
-	if (child == 0) {
-		sp_tracee_begin();
-		job->result = search_thread(job, &job->err);
-		_exit(0);
-	}
-	if (child < 0)
-		return sp_error_set(err, -errno, NULL, "out of memory");
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			break;
-	sp_hurry_end(&job->hurry);
-	if (!WIFEXITED(status))
+	if (r == -EINTR)
 		return sp_error_set(
-			err, -EINTR, NULL,
+			err, r, NULL,
 			"the helper that traces process %d was killed; the "
-			"process continues as before: repeat the "
-			"command",
+			"process continues as before: repeat the command",
 			job->pid);
+	if (r == -ETIMEDOUT)
+		return sp_error_set(
+			err, -EBUSY, NULL,
+			"process %d: the kernel did not answer in 5 s when its "
+			"threads or its memory were looked at (such as memory "
+			"of a file system that does not answer); it was let "
+			"go: try again",
+			job->pid);
+	return sp_error_set(err, r, NULL, "no helper can be started: %s",
+			    strerror(-r));
+}
+
+/* Do the job in a worker. */
+static int run_worker(struct sp_attach_job *job, struct sp_error *err)
+{
+	int r;
+
+	atomic_store(&job->worker.is_cancelled, false);
+	r = sp_worker_run(&job->worker, sp_attach_search, job, &job->signal);
+	sp_hurry_end(&job->hurry);
+	if (r < 0)
+		return explain_worker(job, r, err);
 	if (job->result < 0 && err)
 		*err = job->err;
 	return job->result;
 }
 
 /* ---- attach and detach ---- */
+
+/* glibc before 2.34 has these in libdl, which a program may do without.  Its
+ * libc has functions for its own use then, in all versions. */
+static void find_loader_functions(struct sp_attach_job *job)
+{
+	const struct sp_image *image = job->image;
+
+	job->dlopen = sp_image_libc(image, "dlopen");
+	job->dlerror = sp_image_libc(image, "dlerror");
+	job->lock_probe = sp_image_libc(image, "dladdr");
+	if (job->dlopen && job->dlerror && job->lock_probe)
+		return;
+	job->dlopen = sp_image_libc(image, "__libc_dlopen_mode");
+	job->lock_probe = sp_image_libc(image, "_dl_addr");
+	job->dlerror = 0;
+	job->needs_libdl = true;
+}
 
 /* The code and functions that the thread is made to call. */
 static int find_functions(struct sp_attach_job *job, struct sp_error *err)
@@ -201,9 +109,7 @@ static int find_functions(struct sp_attach_job *job, struct sp_error *err)
 	job->sigreturn = sp_image_find_code(image, sp_cpu_sigreturn_code,
 					    sizeof(sp_cpu_sigreturn_code));
 	job->libc_close = sp_image_libc(image, "close");
-	job->dlopen = sp_image_libc(image, "dlopen");
-	job->dlerror = sp_image_libc(image, "dlerror");
-	job->lock_probe = sp_image_libc(image, "dladdr");
+	find_loader_functions(job);
 	job->errno_location = sp_image_libc(image, "__errno_location");
 	/* glibc has __libc_dlerror_result since 2.34. */
 	if (!sp_image_libc_distance(image, "errno", "__libc_dlerror_result",
@@ -214,14 +120,13 @@ static int find_functions(struct sp_attach_job *job, struct sp_error *err)
 		job->allocator_probe = sp_image_libc(image, "mallopt");
 	}
 	job->function = sp_image_ours(image, SP_ATTACH_FUNCTION);
-	if (job->syscall && job->dlopen && job->dlerror && job->lock_probe &&
+	if (job->syscall && job->dlopen && job->lock_probe &&
 	    job->errno_location && job->libc_close)
 		return 0;
 	return sp_error_set(err, -ENOEXEC, NULL,
-			    "process %d has no dlopen, because its glibc is "
-			    "older than 2.34 and it does not use libdl: start "
-			    "it under sampleprof run",
-			    job->pid);
+			    "the C library of process %d has no %s that the "
+			    "command knows: start it under sampleprof run",
+			    job->pid, job->syscall ? "dlopen" : "system call");
 }
 
 static int read_image(struct sp_attach_job *job, struct sp_error *err)
@@ -233,32 +138,95 @@ static int read_image(struct sp_attach_job *job, struct sp_error *err)
 	return r == 0 ? find_functions(job, err) : r;
 }
 
-/* Reads the image again while the process is so young that it may not have
- * loaded its libraries yet. */
+/* Whatever has failed, it is because the process has ended. */
+static int explain_end(const struct sp_attach_job *job, int r,
+		       struct sp_error *err)
+{
+	if (!sp_suitable_has_ended((uint64_t)job->pid))
+		return r;
+	return sp_error_set(err, -ESRCH, NULL, "process %d has ended",
+			    job->pid);
+}
+
+/* Can the image be another one soon?  The process is so young that it may not
+ * have loaded its libraries yet, or executes a program just now. */
+static bool is_beginning(const struct sp_attach_job *job, int r,
+			 uint64_t tried_ns)
+{
+	if (r == -ENOEXEC &&
+	    sp_suitable_age_ms((uint64_t)job->pid) < START_NS / 1000000)
+		return tried_ns < START_NS;
+	return tried_ns < EXEC_NS &&
+	       (r == -ENOEXEC || !job->program.at ||
+		sp_suitable_has_executed(job->pid, &job->program));
+}
+
+static int open_image(struct sp_attach_job *job, struct sp_error *err)
+{
+	const struct timespec pause = {0, START_NS / 50};
+	const uint64_t began_ns = sp_clock_ns();
+	int r;
+
+	for (;;) {
+		sp_image_close(job->image);
+		job->image = NULL;
+		sp_suitable_read_program(job->pid, &job->program);
+		r = read_image(job, err);
+		if (r == 0)
+			return 0;
+		if (!is_beginning(job, r, sp_clock_ns() - began_ns))
+			return explain_end(job, r, err);
+		nanosleep(&pause, NULL);
+	}
+}
+
+/*
+ * Two commands at once would both load the library.  Who may open this file may
+ * trace the process, and nobody else can hold the lock.
+ */
+static int lock_target(struct sp_attach_job *job, struct sp_error *err)
+{
+	const struct timespec pause = {0, LOCK_POLL_NS};
+	const uint64_t until = sp_clock_ns() + LOCK_NS;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", job->pid);
+	job->lock = open(path, O_RDONLY | O_CLOEXEC);
+	if (job->lock < 0)
+		return 0; /* sp_suitable_check says why */
+	while (flock(job->lock, LOCK_EX | LOCK_NB) != 0 &&
+	       errno == EWOULDBLOCK) {
+		if (sp_clock_ns() > until)
+			return sp_error_set(err, -EBUSY, NULL,
+					    "process %d: another sampleprof "
+					    "attaches to it or detaches from "
+					    "it, and was not done in 5 s: try "
+					    "again",
+					    job->pid);
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
 static int open_job(struct sp_attach_job *job, uint64_t pid,
 		    struct sp_error *err)
 {
-	const struct timespec pause = {0, START_NS / 50};
-	const uint64_t until = sp_clock_ns() + START_NS;
-	int r = sp_suitable_check(pid, &job->is_filtered, err);
+	int r = 0;
 
 	job->pid = (pid_t)pid;
-	if (r < 0)
-		return r;
-	while ((r = read_image(job, err)) == -ENOEXEC &&
-	       sp_clock_ns() < until &&
-	       sp_suitable_age_ms(pid) < START_NS / 1000000) {
-		sp_image_close(job->image);
-		job->image = NULL;
-		nanosleep(&pause, NULL);
-	}
-	return r;
+	if (job->lock < 0)
+		r = lock_target(job, err);
+	if (r == 0)
+		r = sp_suitable_check(pid, &job->is_filtered, err);
+	return r == 0 ? open_image(job, err) : r;
 }
 
 static void close_job(struct sp_attach_job *job)
 {
 	sp_image_close(job->image);
 	sp_library_free(&job->library);
+	if (job->lock >= 0)
+		close(job->lock);
 	munmap(job, sizeof(*job));
 }
 
@@ -275,6 +243,8 @@ static struct sp_attach_job *new_job(enum sp_attach_command command,
 	}
 	job->request.version = SP_ATTACH_VERSION;
 	job->request.command = command;
+	job->request.attached_by = (uint64_t)getpid();
+	job->lock = -1;
 	return job;
 }
 
@@ -309,8 +279,17 @@ static int explain_not_there(uint64_t pid, struct sp_error *err)
 /* An answer with the errno of a system call. */
 static int explain_errno(const struct sp_attach_job *job, struct sp_error *err)
 {
-	const int error = job->request.error;
+	const int said = job->request.error;
+	const int error = said < 0 && said > -4096 ? said : -EIO;
 
+	if (job->request.result == SP_ATTACH_NO_FILE && error == -EFBIG)
+		return sp_error_set(err, error, NULL,
+				    "process %d cannot create its profile, "
+				    "because its limit for the size of files "
+				    "is too low: prlimit --pid %d "
+				    "--fsize=unlimited, or start it under "
+				    "sampleprof run with another limit",
+				    job->pid, job->pid);
 	if (job->request.result == SP_ATTACH_NO_FILE)
 		return sp_error_set(err, error, NULL,
 				    "process %d cannot create its profile: %s; "
@@ -322,6 +301,16 @@ static int explain_errno(const struct sp_attach_job *job, struct sp_error *err)
 			    "symbol tables writable: %s; start the "
 			    "program under sampleprof run",
 			    job->pid, strerror(-error));
+}
+
+static int explain_attached(const struct sp_attach_job *job,
+			    struct sp_error *err)
+{
+	return sp_error_set(err, -EALREADY, NULL,
+			    "process %d is recorded already: another "
+			    "sampleprof attach (process %" PRIu64 ") came "
+			    "first: sampleprof ctl %d status",
+			    job->pid, job->request.attached_by, job->pid);
 }
 
 static int explain_answer(const struct sp_attach_job *job, struct sp_error *err)
@@ -346,6 +335,8 @@ static int explain_answer(const struct sp_attach_job *job, struct sp_error *err)
 				    "create its file; attach to its parent, "
 				    "with --follow all",
 				    job->pid);
+	case SP_ATTACH_IS_ATTACHED:
+		return explain_attached(job, err);
 	case SP_ATTACH_NO_ALLOCATOR:
 		return sp_error_set(err, -ENOEXEC, NULL,
 				    "process %d: no allocator was found whose "
@@ -363,11 +354,16 @@ static int explain_answer(const struct sp_attach_job *job, struct sp_error *err)
 	case SP_ATTACH_NO_WRITE:
 		return explain_errno(job, err);
 	case SP_ATTACH_BUSY:
-		return sp_error_set(err, -EBUSY, NULL,
-				    "process %d: a thread is still in the "
-				    "library, for the previous profile; try "
-				    "again",
-				    job->pid);
+		return sp_error_set(err, -EBUSY, NULL, "process %d: %s",
+				    job->pid,
+				    q->command == SP_ATTACH_END
+					    ? "the profile is complete, but a "
+					      "thread is still in the library; "
+					      "detach again to free the "
+					      "library's memory"
+					    : "a thread is still in the "
+					      "library, for the previous "
+					      "profile; try again");
 	case SP_ATTACH_NOT_THERE:
 		return explain_not_there((uint64_t)job->pid, err);
 	default:
@@ -391,6 +387,122 @@ static void decide_heap_query(struct sp_attach_job *job, bool any)
 	job->done.before = SP_ATTACH_BEFORE_LARGE;
 }
 
+/* Let a worker do what is asked for, until no thread is in the library. */
+static int ask_until_free(struct sp_attach_job *job, struct sp_error *err)
+{
+	const uint64_t until = sp_clock_ns() + SP_ATTACH_GIVE_UP_NS;
+	int r;
+
+	for (;;) {
+		r = run_worker(job, err);
+		if (r < 0 || job->request.result != SP_ATTACH_BUSY ||
+		    job->signal || sp_clock_ns() > until)
+			return r < 0 ? r : explain_answer(job, err);
+		job->busy++;
+		sp_attach_pause(job);
+	}
+}
+
+/* Detach copies to the file what each thread has counted.  After an attach, a
+ * detach has to be possible. */
+static int check_room(const struct sp_attach_job *job, struct sp_error *err)
+{
+	const bool begins = job->request.command == SP_ATTACH_BEGIN;
+	uint64_t threads = sp_suitable_threads((uint64_t)job->pid);
+
+	if (threads > SP_FORMAT_SLOTS)
+		threads = SP_FORMAT_SLOTS;
+	return sp_room_check(job->pid,
+			     (begins ? ATTACH_BYTES : DETACH_BYTES) +
+				     threads * THREAD_BYTES,
+			     begins ? "attach" : "detach", err);
+}
+
+/*
+ * After a failure: has the process executed another program?  Its threads end
+ * some time before the program is another one, as they do when it ends.
+ */
+static bool has_executed(const struct sp_attach_job *job, int r)
+{
+	const struct timespec pause = {0, ENDING_NS / 500};
+	const uint64_t until = sp_clock_ns() + ENDING_NS;
+
+	for (;;) {
+		if (r == -ESTALE ||
+		    sp_suitable_has_executed(job->pid, &job->program))
+			return true;
+		if (r != -EIO || sp_clock_ns() > until ||
+		    sp_suitable_has_ended((uint64_t)job->pid))
+			return false;
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* The same, in the program that the process runs then, if it executes another
+ * one meanwhile. */
+static int run_job(struct sp_attach_job *job, bool ask_before,
+		   struct sp_error *err)
+{
+	const uint64_t until = sp_clock_ns() + SP_ATTACH_GIVE_UP_NS;
+	const bool begins = job->request.command == SP_ATTACH_BEGIN;
+	int r;
+
+	for (;;) {
+		if (!begins && !job->function)
+			return explain_not_there((uint64_t)job->pid, err);
+		job->request.is_filtered = job->is_filtered;
+		job->busy = 0;
+		job->loader_lock = 0;
+		if (begins)
+			decide_heap_query(job, ask_before);
+		r = check_room(job, err);
+		if (r == 0)
+			r = ask_until_free(job, err);
+		if (r == 0 || job->signal || r == -ENOMEM)
+			return r;
+		if (!has_executed(job, r))
+			return explain_end(job, r, err);
+		if (sp_clock_ns() > until)
+			return sp_error_set(err, -EBUSY, NULL,
+					    "process %d has executed one "
+					    "program after the other for 2 s: "
+					    "try again",
+					    job->pid);
+		r = open_job(job, (uint64_t)job->pid, err);
+		if (r < 0)
+			return r;
+	}
+}
+
+/* The command is to end: nothing is to be left of an attach. */
+static int give_way(struct sp_attach_job *job, int r, struct sp_error *err)
+{
+	const int signal = job->signal;
+	const bool begins = job->request.command == SP_ATTACH_BEGIN;
+
+	if (r == 0 && begins) {
+		job->request.command = SP_ATTACH_END;
+		ask_until_free(job, NULL);
+	}
+	raise(signal);
+	if (r == 0 && !begins)
+		return 0;
+	return sp_error_set(err, -EINTR, NULL,
+			    "interrupted: process %d is %s recorded", job->pid,
+			    begins ? "not" : "still");
+}
+
+static int end_job(struct sp_attach_job *job, int r, struct sp_attach_done *ret,
+		   struct sp_error *err)
+{
+	if (job->signal)
+		r = give_way(job, r, err);
+	job->done.places = job->request.places;
+	*ret = job->done;
+	close_job(job);
+	return r;
+}
+
 int sp_attach_begin(uint64_t pid, const char *const *settings, size_t n,
 		    bool ask_before, struct sp_attach_done *ret,
 		    struct sp_error *err)
@@ -405,65 +517,37 @@ int sp_attach_begin(uint64_t pid, const char *const *settings, size_t n,
 		r = pack_settings(job, settings, n, err);
 	if (r == 0)
 		r = sp_library_read(&job->library, err);
-	if (r == 0) {
-		job->request.is_filtered = job->is_filtered;
-		job->request.age_ms = sp_suitable_age_ms(pid);
-		decide_heap_query(job, ask_before);
-		r = run_job(job, err);
-	}
+	job->request.age_ms = sp_suitable_age_ms(pid);
 	if (r == 0)
-		r = explain_answer(job, err);
-	job->done.places = job->request.places;
-	*ret = job->done;
-	close_job(job);
-	return r;
+		r = run_job(job, ask_before, err);
+	return end_job(job, r, ret, err);
 }
 
 int sp_attach_end(uint64_t pid, struct sp_attach_done *ret,
 		  struct sp_error *err)
 {
-	const uint64_t until = sp_clock_ns() + SP_ATTACH_GIVE_UP_NS;
 	struct sp_attach_job *job = new_job(SP_ATTACH_END, err);
 	int r;
 
 	if (!job)
 		return -ENOMEM;
 	r = open_job(job, pid, err);
-	if (r == 0 && !job->function)
-		r = explain_not_there(pid, err);
-	while (r == 0) {
-		r = run_job(job, err);
-		if (r < 0 || job->request.result != SP_ATTACH_BUSY ||
-		    sp_clock_ns() > until)
-			break;
-		job->busy++;
-		pause_between_rounds(job);
-	}
-	if (r == 0 && job->request.result == SP_ATTACH_BUSY)
-		r = sp_error_set(err, -EBUSY, NULL,
-				 "process %" PRIu64
-				 ": the profile is complete, "
-				 "but a thread is still in the library; detach "
-				 "again to free the library's memory",
-				 pid);
 	if (r == 0)
-		r = explain_answer(job, err);
-	job->done.places = job->request.places;
-	*ret = job->done;
-	close_job(job);
-	return r;
+		r = run_job(job, false, err);
+	return end_job(job, r, ret, err);
 }
 
 bool sp_attach_sees_our_files(uint64_t pid)
 {
+	const pid_t thread = sp_proc_thread(pid);
 	char path[64];
 	struct stat here, there;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/ns/mnt", pid);
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", thread);
 	if (stat(path, &there) != 0 || stat("/proc/self/ns/mnt", &here) != 0 ||
 	    here.st_ino != there.st_ino)
 		return false;
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/root", pid);
+	snprintf(path, sizeof(path), "/proc/%d/root", thread);
 	return stat(path, &there) == 0 && stat("/", &here) == 0 &&
 	       here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }

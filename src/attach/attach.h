@@ -41,12 +41,15 @@ struct sp_attach_done {
  * the heap has more than SP_ATTACH_HEAP_BYTES.
  *
  * 0, and *ret is filled.  On failure *err is filled, the process continues as
- * before, and the library may stay loaded in it.  -ESRCH: there is no such
- * process, or it has ended; -EPERM: it may not be traced; -EEXIST: the library
- * is there already, but not by attach; -ENOEXEC: the library cannot be used in
- * this program; -EBUSY: no thread could be used, or the calls took too long;
- * -EINVAL, -E2BIG: the settings; -ENOMEM, -EIO, -EINTR, -EPROTO, or the errno
- * of a system call of the process.
+ * before, nothing is recorded, and the library may stay loaded in it.  -ESRCH:
+ * there is no such process, or it has ended; -EPERM: it may not be traced;
+ * -EEXIST: the library is there already, but not by attach; -EALREADY: another
+ * command has attached meanwhile; -ENOEXEC: the library cannot be used in this
+ * program; -EBUSY: no thread could be used, or the calls took too long;
+ * -ENOMEM: its control group has no memory left; -EINTR: a signal came to end
+ * this process; -EINVAL, -E2BIG: the settings; -EBADF: the process has
+ * exchanged the library; -EIO, -EPROTO, or the errno of a system call of the
+ * process.
  */
 int sp_attach_begin(uint64_t pid, const char *const *settings, size_t n,
 		    bool ask_before, struct sp_attach_done *ret,

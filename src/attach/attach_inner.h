@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What attach.c and attach_work.c share: one attach or detach. */
+/* What attach.c, search.c and attach_work.c share: one attach or detach. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,9 @@
 #include "attach/hurry.h"
 #include "attach/image.h"
 #include "attach/library.h"
+#include "attach/suitable.h"
 #include "attach/tracee.h"
+#include "attach/worker.h"
 #include "format/attach.h"
 
 /* Limit of the search for a thread, and then of the calls in it. */
@@ -25,15 +27,22 @@
  */
 struct sp_attach_job {
 	pid_t pid;
-	struct sp_image *image;           /* owned */
-	struct sp_library library;        /* owned; unused for a detach */
-	struct sp_attach_request request; /* and its answer */
-	bool is_filtered;                 /* the process has a seccomp filter */
+	int lock; /* descriptor that keeps other commands away; -1: none */
+	struct sp_worker worker;
+	int signal; /* that came to end the command; 0: none */
+	struct sp_suitable_program program; /* that `image` is of */
+	struct sp_image *image;             /* owned */
+	struct sp_library library;          /* owned; unused for a detach */
+	struct sp_attach_request request;   /* and its answer */
+	bool is_filtered; /* the process has a seccomp filter */
 	/* Addresses in the process of what the thread is made to call: system
 	 * call instruction, return from a signal handler, functions of the C
 	 * library.  0: not found; only some of them are necessary. */
 	uint64_t syscall, sigreturn, dlopen, libc_close, dlerror,
 		errno_location;
+	/* dlopen is glibc's inner function, since libdl is not loaded: it has
+	 * to be, for the library. */
+	bool needs_libdl;
 	uint64_t
 		lock_probe; /* waits for the loader's lock, then does nothing */
 	uint64_t mallinfo2; /* 0 also: not to be called */
@@ -46,7 +55,10 @@ struct sp_attach_job {
 	struct sp_hurry hurry;
 	/* Used by the worker. */
 	uint64_t began_ns; /* start of the search for a thread */
-	uint64_t until;    /* end of the time for calls; CLOCK_MONOTONIC */
+	uint64_t search_until;
+	uint64_t n_looked; /* stacks, and how many had no end that is known */
+	uint64_t n_unknown;
+	uint64_t until; /* end of the time for calls; CLOCK_MONOTONIC */
 	/* Address of the loader's lock, a word that is 0 while nobody has it.
 	 * 0: not known, because no call had to wait for it. */
 	uint64_t loader_lock;
@@ -67,3 +79,11 @@ struct sp_attach_job {
  */
 int sp_attach_work(struct sp_attach_job *job, struct sp_tracee *t,
 		   struct sp_error *err);
+
+/* The worker's part: search for a thread, and make it do the job.  `arg`:
+ * struct sp_attach_job, which gets the result. */
+void sp_attach_search(void *arg);
+
+/* Wait before the next try.  Each may stop a thread in vain while the allocator
+ * is busy, so the pause grows. */
+void sp_attach_pause(const struct sp_attach_job *job);

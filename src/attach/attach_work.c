@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "attach/attach_inner.h"
@@ -20,10 +21,14 @@
 
 /* Offsets in the memory of a tracee. */
 #define AT_REQUEST SP_TRACEE_FREE
-#define AT_PATH    6144u
-#define AT_INFO    7168u
+#define AT_PATH    7168u
+#define AT_INFO    8192u
+#define AT_LIBDL   9216u
 static_assert(AT_REQUEST + sizeof(struct sp_attach_request) <= AT_PATH,
 	      "the request ends before the path");
+
+/* What dlopen adds to the mode for glibc's inner function. */
+#define DLOPEN_MODE 0x80000000u
 
 static uint64_t remaining_ns(const struct sp_attach_job *job)
 {
@@ -116,22 +121,26 @@ static int run_calls_of_loader(struct sp_attach_job *job, struct sp_tracee *t,
 	return -EINPROGRESS;
 }
 
-static int fail_call(const struct sp_tracee *t, int r, const char *what,
+static int fail_call(const struct sp_attach_job *job, int r, const char *what,
 		     struct sp_error *err)
 {
 	if (r == -ETIMEDOUT)
-		return sp_error_set(err, -EBUSY, NULL,
-				    "process %d has not finished %s in 2 s; it "
-				    "continues by itself: try again later",
-				    t->pid, what);
+		return sp_error_set(
+			err, -EBUSY, NULL,
+			"process %d has not finished %s in 2 s; it continues "
+			"by itself%s: try again later",
+			job->pid, what,
+			job->request.command == SP_ATTACH_BEGIN
+				? ", and nothing is recorded"
+				: "");
 	if (r == -EFAULT)
 		return sp_error_set(err, -EIO, NULL,
 				    "%s raised a fault in process %d, which "
 				    "was suppressed: the process continues as "
 				    "before",
-				    what, t->pid);
+				    what, job->pid);
 	return sp_error_set(err, -EIO, NULL, "process %d has ended during %s",
-			    t->pid, what);
+			    job->pid, what);
 }
 
 static int explain_load(struct sp_attach_job *job, struct sp_tracee *t,
@@ -140,7 +149,8 @@ static int explain_load(struct sp_attach_job *job, struct sp_tracee *t,
 	struct sp_cpu_call call = {.function = job->dlerror};
 	char text[160] = "";
 
-	if (run_calls(t, &call, 1, SP_ATTACH_GIVE_UP_NS) == 0 && call.result)
+	if (call.function &&
+	    run_calls(t, &call, 1, SP_ATTACH_GIVE_UP_NS) == 0 && call.result)
 		for (size_t i = 0; i + 1 < sizeof(text); i++)
 			if (!sp_tracee_read(t->pid, call.result + i, text + i,
 					    1) ||
@@ -152,52 +162,155 @@ static int explain_load(struct sp_attach_job *job, struct sp_tracee *t,
 			    text[0] ? text : "its loader does not say why");
 }
 
+static void close_in_process(struct sp_tracee *t, int fd)
+{
+	const uint64_t args[6] = {(uint64_t)fd};
+
+	if (fd >= 0)
+		sp_tracee_syscall(t, SYS_close, args);
+}
+
+#define LIBDL "libdl.so.2"
+
+/* The calls that load the library, which calls[0] is left out of: load what it
+ * needs, load it, close its file.  Returns how many there are, with that of
+ * calls[0]; *ret_load is the one that loads it. */
+static size_t plan_load(const struct sp_attach_job *job,
+			const struct sp_tracee *t, int fd,
+			struct sp_cpu_call calls[SP_TRACEE_CALLS],
+			size_t *ret_load)
+{
+	const uint64_t how =
+		RTLD_NOW | RTLD_LOCAL | (job->needs_libdl ? DLOPEN_MODE : 0u);
+	size_t n = 1;
+
+	if (job->needs_libdl)
+		calls[n++] = (struct sp_cpu_call){
+			job->dlopen, {t->memory + AT_LIBDL, how}, 0};
+	*ret_load = n;
+	calls[n++] = (struct sp_cpu_call){
+		job->dlopen, {t->memory + AT_PATH, how}, 0};
+	if (fd >= 0)
+		calls[n++] = (struct sp_cpu_call){
+			job->libc_close, {(uint64_t)fd}, 0};
+	return n;
+}
+
 static int load_library(struct sp_attach_job *job, struct sp_tracee *t,
 			struct sp_error *err)
 {
-	struct sp_cpu_call calls[3] = {
-		[1] = {job->dlopen,
-		       {t->memory + AT_PATH, RTLD_NOW | RTLD_LOCAL},
-		       0},
-		[2] = {job->libc_close, {0}, 0},
-	};
+	const uint64_t path = t->memory + AT_PATH;
+	struct sp_cpu_call calls[SP_TRACEE_CALLS];
 	struct sp_library_there there;
-	int r;
+	size_t n, load;
+	int r = sp_library_hand_over(&job->library, t, path, &there, err);
 
-	sp_library_hand_over(&job->library, t, t->memory + AT_PATH, &there);
-	calls[2].args[0] = (uint64_t)there.fd;
-	r = sp_tracee_write(t, t->memory + AT_PATH, there.path,
-			    strlen(there.path) + 1)
-		    ? run_calls_of_loader(job, t, calls, there.fd < 0 ? 2 : 3)
-		    : -EIO;
-	sp_library_clean_up(t->pid, &there);
-	if (r == -EINPROGRESS && there.fd >= 0)
-		sp_tracee_syscall(t, SYS_close, calls[2].args);
-	if (r == -EINPROGRESS)
+	if (r < 0) {
+		close_in_process(t, there.fd);
 		return r;
+	}
+	n = plan_load(job, t, there.fd, calls, &load);
+	r = sp_tracee_write(t, path, there.path, strlen(there.path) + 1) &&
+			    sp_tracee_write(t, t->memory + AT_LIBDL, LIBDL,
+					    sizeof(LIBDL))
+		    ? run_calls_of_loader(job, t, calls, n)
+		    : -EIO;
+	sp_library_clean_up(&there);
+	if (r == -EINPROGRESS) {
+		close_in_process(t, there.fd);
+		return r;
+	}
 	if (r < 0)
-		return fail_call(t, r, "loading the library", err);
-	job->function = sp_library_find(&job->library, t->pid, &there);
+		return fail_call(job, r, "loading the library", err);
+	job->function = sp_library_find(&job->library, t->tid, &there);
+	if (!job->function && calls[load].result)
+		return sp_error_set(err, -EBADF, NULL,
+				    "process %d has loaded another file than "
+				    "the library: it may be hostile; nothing "
+				    "of it is recorded",
+				    t->pid);
 	return job->function ? 0 : explain_load(job, t, err);
 }
 
-static int call_library(struct sp_attach_job *job, struct sp_tracee *t,
-			struct sp_error *err)
+/* The library takes too long.  0: it has ended meanwhile; else it does not
+ * begin a profile any more. */
+static int give_up_library(struct sp_tracee *t, uint64_t request,
+			   struct sp_cpu_call *calls, size_t n)
+{
+	const uint32_t yes = 1;
+	uint32_t answered = 0;
+
+	if (!sp_tracee_write(
+		    t, request + offsetof(struct sp_attach_request, given_up),
+		    &yes, sizeof(yes)) ||
+	    !sp_tracee_read(
+		    t->pid,
+		    request + offsetof(struct sp_attach_request, answered),
+		    &answered, sizeof(answered)))
+		return -EIO;
+	return answered ? sp_tracee_go_on(t, calls, n, SP_ATTACH_GIVE_UP_NS)
+			: -ETIMEDOUT;
+}
+
+static int ask_library(struct sp_attach_job *job, struct sp_tracee *t,
+		       struct sp_error *err)
 {
 	const uint64_t at = t->memory + AT_REQUEST;
 	struct sp_cpu_call calls[2] = {[1] = {job->function, {at}, 0}};
 	int r;
 
+	job->request.given_up = job->request.answered = 0;
 	if (!sp_tracee_write(t, at, &job->request, sizeof(job->request)))
-		return fail_call(t, -EIO, "a call to the library", err);
+		return fail_call(job, -EIO, "a call to the library", err);
 	r = run_calls_of_loader(job, t, calls, 2);
 	if (r == -EINPROGRESS)
 		return r;
+	if (r == -ETIMEDOUT)
+		r = give_up_library(t, at, calls, 2);
 	if (r < 0)
-		return fail_call(t, r, "a call to the library", err);
+		return fail_call(job, r, "a call to the library", err);
 	if (!sp_tracee_read(t->pid, at, &job->request, sizeof(job->request)))
-		return fail_call(t, -EIO, "a call to the library", err);
+		return fail_call(job, -EIO, "a call to the library", err);
+	if (job->request.result == SP_ATTACH_GIVEN_UP)
+		return fail_call(job, -ETIMEDOUT, "a call to the library", err);
 	return 0;
+}
+
+/* The words that the library has left to us.  False: the process has ended. */
+static bool write_words(struct sp_attach_job *job, const struct sp_tracee *t)
+{
+	const struct sp_attach_words *words = &job->request.words;
+
+	for (size_t i = 0; i < words->n && i < SP_ATTACH_WORDS; i++) {
+		const struct sp_attach_word *w = &words->list[i];
+		uint64_t now;
+
+		if (!sp_tracee_read(t->pid, w->at, &now, sizeof(now)) ||
+		    (now == w->from && !sp_tracee_force(t, w->at, w->to)))
+			return false;
+	}
+	return true;
+}
+
+static int call_library(struct sp_attach_job *job, struct sp_tracee *t,
+			struct sp_error *err)
+{
+	struct sp_attach_request answer;
+	int r = ask_library(job, t, err);
+
+	if (r < 0 || !job->request.words.n)
+		return r;
+	if (!write_words(job, t))
+		return fail_call(job, -EIO, "a call to the library", err);
+	if (job->request.command != SP_ATTACH_BEGIN ||
+	    job->request.result != SP_ATTACH_DONE)
+		return 0;
+	/* Once more, for what a thread was binding lazily meanwhile: it is
+	 * attached whether that succeeds or not. */
+	answer = job->request;
+	r = ask_library(job, t, err);
+	job->request = answer;
+	return r == -EIO ? r : 0;
 }
 
 /* struct mallinfo2 of glibc 2.33, which older headers do not have. */
@@ -205,7 +318,8 @@ struct mallinfo2_result {
 	uint64_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks,
 		uordblks, fordblks, keepcost;
 };
-static_assert(AT_INFO + sizeof(struct mallinfo2_result) <= SP_TRACEE_ROOM,
+static_assert(AT_INFO + sizeof(struct mallinfo2_result) <= AT_LIBDL &&
+		      AT_LIBDL < SP_TRACEE_ROOM,
 	      "the caller's part of the memory ends before the stack");
 
 /*
@@ -230,7 +344,7 @@ static int ask_heap_in_use(struct sp_attach_job *job, struct sp_tracee *t,
 		return ++job->busy < MALLINFO_TRIES ? -EINPROGRESS : 0;
 	}
 	if (r < 0)
-		return fail_call(t, r, "a call to its allocator", err);
+		return fail_call(job, r, "a call to its allocator", err);
 	if (sp_tracee_read(t->pid, t->memory + AT_INFO, &info, sizeof(info))) {
 		job->request.glibc_bytes = info.uordblks + info.hblkhd;
 		job->request.knows_glibc = 1;
@@ -259,7 +373,7 @@ static int probe_allocator_lock(struct sp_attach_job *job, struct sp_tracee *t,
 		job->busy++;
 		return -EINPROGRESS;
 	}
-	return r < 0 ? fail_call(t, r, "a call to its allocator", err) : 0;
+	return r < 0 ? fail_call(job, r, "a call to its allocator", err) : 0;
 }
 
 static int begin_profile(struct sp_attach_job *job, struct sp_tracee *t,
@@ -338,9 +452,9 @@ int sp_attach_work(struct sp_attach_job *job, struct sp_tracee *t,
 	if (r < 0)
 		return r == -EINPROGRESS
 			       ? r
-			       : fail_call(t, r, "a call to its loader", err);
+			       : fail_call(job, r, "a call to its loader", err);
 	if (!save_errors(job, t, &saved))
-		return fail_call(t, -EIO, "a call to its C library", err);
+		return fail_call(job, -EIO, "a call to its C library", err);
 	r = job->request.command == SP_ATTACH_BEGIN ? begin_profile(job, t, err)
 						    : call_library(job, t, err);
 	restore_errors(t, &saved);

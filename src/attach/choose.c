@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "attach/seize.h"
 #include "attach/threads.h"
 #include "base/clock.h"
 
@@ -12,6 +15,8 @@
  * one was asked. */
 #define MAIN_THREAD_NS   300000000ull
 #define OTHER_THREADS_NS 300000000ull
+/* How often a thread is asked whose tracer was not found. */
+#define ASK_TRIES 3
 
 /* ---- threads that were asked to stop ---- */
 
@@ -40,35 +45,73 @@ static size_t count_asked_threads(const struct sp_choice *c)
 	return n;
 }
 
-/* True also if the thread has ended.  For an ending thread, too, the kernel
- * refuses tracing with EPERM, as if we had no right to it. */
-static bool is_thread_ending(pid_t pid, pid_t tid)
+/* What the kernel says of a thread that it does not let us trace. */
+struct refused {
+	bool is_ending; /* or has ended */
+	pid_t tracer;
+};
+
+static struct refused look_at_refused(pid_t pid, pid_t tid)
 {
-	char path[64], text[512] = "";
-	const char *state;
+	struct refused ret = {.is_ending = true};
+	char path[64], *line = NULL, state;
+	size_t room = 0;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
 	f = fopen(path, "re");
-	if (!f)
-		return true;
-	if (fread(text, 1, sizeof(text) - 1, f) == 0)
-		text[0] = '\0';
-	fclose(f);
-	state = strrchr(text, ')');
-	return !state || strchr("ZXx", state[1] ? state[2] : 'X');
+	while (f && getline(&line, &room, f) > 0) {
+		if (sscanf(line, "State: %c", &state) == 1)
+			ret.is_ending = strchr("ZXx", state);
+		sscanf(line, "TracerPid: %d", &ret.tracer);
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	return ret;
 }
 
-/* 0, also if the thread has ended; or -EPERM and *err. */
+/* The kernel has only EPERM for all of it: no right to trace, a thread that
+ * ends, and another tracer.  -ESRCH: it ends; 0: we trace it already, for it
+ * has executed a program. */
+static int explain_refused(struct sp_choice *c, pid_t tid, struct sp_error *err)
+{
+	const struct refused refused = look_at_refused(c->pid, tid);
+
+	if (refused.is_ending)
+		return -ESRCH;
+	if (refused.tracer == getpid())
+		return 0;
+	if (!refused.tracer)
+		return -EPERM;
+	c->tracer = refused.tracer;
+	return sp_error_set(err, -EALREADY, NULL,
+			    "process %d is being traced by process %d", c->pid,
+			    c->tracer);
+}
+
+/* 0, also if the thread has ended; -EAGAIN: it cannot be traced now; or another
+ * negative errno and *err. */
 static int ask_thread(struct sp_choice *c, pid_t tid, struct sp_error *err)
 {
 	struct sp_tracee *t = find_free_entry(c);
-	int r;
+	int r = -EPERM;
 
 	if (!t || find_asked_thread(c, tid))
 		return 0;
-	r = sp_tracee_ask(t, c->pid, tid, c->without_filter, err);
-	return r == -EPERM && !is_thread_ending(c->pid, tid) ? r : 0;
+	/* Once more, for another tracer may have let go meanwhile. */
+	for (int i = 0; i < ASK_TRIES && r == -EPERM; i++) {
+		r = sp_tracee_ask(t, c->pid, tid, c->without_filter, err);
+		c->is_in_exec = r == -EINTR;
+		if (r == -EPERM)
+			r = explain_refused(c, tid, err);
+	}
+	c->n_ended += r == -ESRCH;
+	if (r == -ESRCH)
+		return 0;
+	if (r == -EINVAL || r == -EIO)
+		return -EOPNOTSUPP;
+	return r == -EINTR ? -EAGAIN : r;
 }
 
 /* -EAGAIN: the thread has not stopped yet, or was released. */
@@ -129,9 +172,10 @@ static int try_main_thread(struct sp_choice *c, struct sp_error *err)
 		r = -EAGAIN;
 	while (r == -EAGAIN && find_asked_thread(c, c->pid)) {
 		r = look_at_asked_threads(c, err);
-		if (r != -EAGAIN || sp_clock_ns() > until)
+		if (r != -EAGAIN || sp_clock_ns() > until ||
+		    !c->may_go_on(c->arg))
 			break;
-		sp_tracee_nap();
+		sp_seize_nap();
 	}
 	return r;
 }
@@ -146,20 +190,20 @@ static int try_other_threads(struct sp_choice *c,
 	int r = -EAGAIN;
 
 	while (r == -EAGAIN && (next < threads->n || n) &&
-	       sp_clock_ns() < until) {
+	       sp_clock_ns() < until && c->may_go_on(c->arg)) {
 		const size_t before = next;
 
 		r = 0;
 		while (r == 0 && next < threads->n && find_free_entry(c))
 			r = ask_thread(c, threads->tids[next++], err);
-		if (r < 0)
+		if (r < 0 && r != -EAGAIN)
 			break;
 		r = look_at_asked_threads(c, err);
 		if (next != before)
 			until = sp_clock_ns() + OTHER_THREADS_NS;
 		n = count_asked_threads(c);
 		if (r == -EAGAIN && n)
-			sp_tracee_nap();
+			sp_seize_nap();
 	}
 	return r;
 }
@@ -173,14 +217,19 @@ int sp_choice_round(struct sp_choice *c, struct sp_error *err)
 		c->asked[i].idle = release_other_threads;
 		c->asked[i].idle_arg = c;
 	}
+	c->n_ended = 0;
 	r = try_main_thread(c, err);
 	if (r != -EAGAIN)
 		return r;
 	r = sp_threads_list(c->pid, &threads);
-	if (r < 0)
-		return sp_error_set(err, -ESRCH, NULL, "process %d has ended",
-				    c->pid);
-	r = try_other_threads(c, &threads, err);
-	sp_threads_free(&threads);
-	return r;
+	if (r == 0) {
+		r = try_other_threads(c, &threads, err);
+		if (r == -EAGAIN && c->n_ended >= threads.n)
+			r = -ESRCH;
+		sp_threads_free(&threads);
+	}
+	return r == -ESRCH || r == -ENOENT
+		       ? sp_error_set(err, -ESRCH, NULL, "process %d has ended",
+				      c->pid)
+		       : r;
 }

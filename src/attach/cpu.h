@@ -59,14 +59,11 @@
  *                          thread is traced; the tracer takes over there, at
  *                          offset SP_CPU_CODE_END.  Without a tracer the code
  *                          returns through the signal frame
- * SP_CPU_FETCHES_STORES    1: code that was stored can be executed at once; 0:
- *                          it has to be written by ptrace, which cleans the
- *                          instruction cache
  * sp_cpu_set_run           registers that run that code at `pc`, with its n
  *                          calls at address `calls`, a stack that ends at
- *                          `frame`, and the signal frame at `frame`.  If `nice`
- *                          is not NULL the code also sets SCHED_OTHER and that
- *                          niceness before it returns through the frame
+ *                          `frame`, and the signal frame at `frame`.  If
+ *                          `in_hurry` the code also restores the priority as
+ *                          hurry.h says before it returns through the frame
  *
  * Signal frames, as the kernel makes them for a handler and takes them back
  *

@@ -273,7 +273,7 @@ static inline void sp_cpu_set_sigreturn(sp_cpu_regs *r, uint64_t frame,
 /* ---- calls ---- */
 
 /* x8 has the address for a large result.  x19: calls, x20: n, x21: frame, x23:
- * nice is given, x24: nice. */
+ * in a hurry. */
 static const uint32_t sp_cpu_code[] = {
 	0xb4000174,                    /* next: cbz x20, done */
 	0xa9408660,                    /* ldp x0, x1, [x19, #8] */
@@ -296,33 +296,36 @@ static const uint32_t sp_cpu_code[] = {
 	0xd2800002u | SIGWINCH << 5,   /* mov x2, #SIGWINCH */
 	0xd2800008u | SYS_tgkill << 5, /* mov x8, #SYS_tgkill */
 	SP_CPU_SVC,                    /* svc #0 */
-	0xb4000197,                    /* cbz x23, back */
+	0xb4000237,                    /* cbz x23, back */
 	0xd2800000,                    /* mov x0, #0 */
-	0xd2800001,                    /* mov x1, #SCHED_OTHER */
+	0xd2a80001,                    /* mov x1, #SP_HURRY_CALM */
 	0xf81f0fff,                    /* str xzr, [sp, #-16]! */
 	0x910003e2,                    /* mov x2, sp */
 	0xd2800008u | SYS_sched_setscheduler << 5, /* mov x8, #... */
 	SP_CPU_SVC,                                /* svc #0 */
 	0xd2800000,                                /* mov x0, #PRIO_PROCESS */
 	0xd2800001,                                /* mov x1, #0 */
-	0xaa1803e2,                                /* mov x2, x24 */
+	0xd2800002,                                /* mov x2, #SP_HURRY_NICE */
 	0xd2800008u | SYS_setpriority << 5,        /* mov x8, #... */
+	SP_CPU_SVC,                                /* svc #0 */
+	0xd2800000,                                /* mov x0, #0 */
+	0xd2800001, /* mov x1, #SP_HURRY_POLICY */
+	0x910003e2, /* mov x2, sp */
+	0xd2800008u | SYS_sched_setscheduler << 5, /* mov x8, #... */
 	SP_CPU_SVC,                                /* svc #0 */
 	0x910002bf,                                /* back: mov sp, x21 */
 	0xd2800008u | SYS_rt_sigreturn << 5, /* mov x8, #SYS_rt_sigreturn */
 	SP_CPU_SVC,                          /* svc #0 */
 };
 
-#define SP_CPU_CODE_END       0x54
-#define SP_CPU_FETCHES_STORES 0
+#define SP_CPU_CODE_END 0x54
 
 /* x0 must not look like the result of an interrupted system call. */
 static inline void sp_cpu_set_run(sp_cpu_regs *r, uint64_t pc, uint64_t calls,
-				  uint64_t n, uint64_t frame, const int *nice)
+				  uint64_t n, uint64_t frame, bool in_hurry)
 {
 	r->general.pc = pc;
-	r->general.regs[23] = nice != NULL;
-	r->general.regs[24] = nice ? (unsigned long long)*nice : 0;
+	r->general.regs[23] = in_hurry;
 	r->general.sp = frame;
 	r->general.pstate &= ~(uint64_t)SP_CPU_BRANCHED;
 	r->general.regs[0] = 0;

@@ -166,7 +166,7 @@ static const unsigned char sp_cpu_sigreturn_code[] = {
 
 /* ---- calls ---- */
 
-/* rbx: calls, r12: n, rbp: frame + 8, r14: nice is given, r15: nice. */
+/* rbx: calls, r12: n, rbp: frame + 8, r14: in a hurry. */
 static const unsigned char sp_cpu_code[] = {
 	0x4d, 0x85,
 	0xe4,       /* next: test %r12, %r12 */
@@ -215,9 +215,11 @@ static const unsigned char sp_cpu_code[] = {
 	0x0f, 0x05, /* syscall */
 	0x4d, 0x85,
 	0xf6,       /* test %r14, %r14 */
-	0x74, 0x1e, /* je back */
+	0x74, 0x28, /* je back */
 	0x31, 0xff, /* xor %edi, %edi */
-	0x31, 0xf6, /* xor %esi, %esi: SCHED_OTHER */
+	0xbe, 0x00,
+	0x00, 0x00,
+	0x40,       /* mov $SP_HURRY_CALM, %esi */
 	0x6a, 0x00, /* push $0 */
 	0x48, 0x89,
 	0xe2, /* mov %rsp, %rdx */
@@ -225,13 +227,17 @@ static const unsigned char sp_cpu_code[] = {
 	0,    0,
 	0,          /* mov $SYS_sched_setscheduler, %eax */
 	0x0f, 0x05, /* syscall */
-	0x4c, 0x89,
-	0xfa,       /* mov %r15, %rdx */
-	0x31, 0xff, /* xor %edi, %edi: PRIO_PROCESS */
-	0x31, 0xf6, /* xor %esi, %esi */
+	0x31, 0xf6, /* xor %esi, %esi; edi is PRIO_PROCESS */
+	0x31, 0xd2, /* xor %edx, %edx: SP_HURRY_NICE */
 	0xb8, SYS_setpriority,
 	0,    0,
 	0,          /* mov $SYS_setpriority, %eax */
+	0x0f, 0x05, /* syscall */
+	0x48, 0x89,
+	0xe2, /* mov %rsp, %rdx; esi is SP_HURRY_POLICY */
+	0xb8, SYS_sched_setscheduler,
+	0,    0,
+	0,          /* mov $SYS_sched_setscheduler, %eax */
 	0x0f, 0x05, /* syscall */
 	0x48, 0x89,
 	0xec, /* back: mov %rbp, %rsp */
@@ -241,15 +247,13 @@ static const unsigned char sp_cpu_code[] = {
 	0x0f, 0x05, /* syscall */
 };
 
-#define SP_CPU_CODE_END       0x51
-#define SP_CPU_FETCHES_STORES 1
+#define SP_CPU_CODE_END 0x51
 
 static inline void sp_cpu_set_run(sp_cpu_regs *r, uint64_t pc, uint64_t calls,
-				  uint64_t n, uint64_t frame, const int *nice)
+				  uint64_t n, uint64_t frame, bool in_hurry)
 {
 	r->rip = pc;
-	r->r14 = nice != NULL;
-	r->r15 = nice ? (unsigned long long)*nice : 0;
+	r->r14 = in_hurry;
 	r->rbx = calls;
 	r->r12 = n;
 	r->rbp = frame + 8;

@@ -2,7 +2,6 @@
 #include "attach/frames.h"
 
 #include <inttypes.h>
-#include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +63,11 @@ static bool write_frames(const struct sp_tracee *t, const struct frames *f)
 	return sp_tracee_write(t, f->at, f->bytes, frames_bytes(t, f));
 }
 
-uint64_t sp_frames_write(struct sp_tracee *t, uint64_t start, uint64_t end)
+/* One frame with these registers and this signal mask, from `start` up to
+ * `end`. */
+static uint64_t write_frame(const struct sp_tracee *t, uint64_t start,
+			    uint64_t end, const sp_cpu_regs *regs,
+			    uint64_t sigmask)
 {
 	struct frames f = {.vector = place_vector(t, end)};
 	bool ok;
@@ -75,10 +78,22 @@ uint64_t sp_frames_write(struct sp_tracee *t, uint64_t start, uint64_t end)
 	f.bytes = calloc(1, frames_bytes(t, &f));
 	if (!f.bytes)
 		return 0;
-	store_frame(t, &f, f.at, &t->regs, t->sigmask);
+	store_frame(t, &f, f.at, regs, sigmask);
 	ok = write_frames(t, &f);
 	free(f.bytes);
 	return ok ? f.at : 0;
+}
+
+uint64_t sp_frames_write_in_memory(const struct sp_tracee *t)
+{
+	const uint64_t end = t->code + SP_TRACEE_MEMORY;
+	const uint64_t unmap[6] = {t->code, SP_TRACEE_MEMORY};
+	sp_cpu_regs regs;
+
+	if (!t->stack_frame)
+		return write_frame(t, t->memory, end, &t->regs, t->sigmask);
+	regs = sp_frames_regs_of_syscall(t, SYS_munmap, unmap, t->stack_frame);
+	return write_frame(t, t->memory, end, &regs, UINT64_MAX);
 }
 
 /*
@@ -96,7 +111,7 @@ static uint64_t find_stack(const struct sp_tracee *t)
 	size_t room = 0;
 	FILE *maps;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", t->pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", t->tid);
 	maps = fopen(path, "re");
 	while (maps && getline(&line, &room, maps) > 0) {
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) != 2 ||
@@ -123,20 +138,21 @@ static void store_syscall_frame(const struct sp_tracee *t,
 	store_frame(t, f, at, &regs, UINT64_MAX);
 }
 
-/* Three frames; the lowest one, whose address is returned, is used first: set
- * SCHED_OTHER, set the niceness, restore the thread.  0: there is no room. */
+/* Four frames; the lowest one, whose address is returned, is used first: three
+ * that restore the priority, and one for the thread.  0: there is no room. */
 static uint64_t write_hurry_frames(struct sp_tracee *t, uint64_t start,
 				   uint64_t end)
 {
 	struct frames f = {.vector = place_vector(t, end)};
 	const uint64_t last = place_frame(f.vector);
-	const uint64_t second = place_frame(last);
-	const uint64_t nice[6] = {PRIO_PROCESS, 0,
-				  (uint64_t)(int64_t)t->hurry->nice};
-	/* SCHED_OTHER wants a struct sched_param of 0; frame `last` has zeros
+	const uint64_t third = place_frame(last);
+	const uint64_t second = place_frame(third);
+	/* The policies want a struct sched_param of 0; frame `last` has zeros
 	 * in `info`. */
-	const uint64_t policy[6] = {0, SCHED_OTHER,
-				    last + offsetof(struct sp_cpu_frame, info)};
+	const uint64_t zero = last + offsetof(struct sp_cpu_frame, info);
+	const uint64_t calm[6] = {0, SP_HURRY_CALM, zero};
+	const uint64_t nice[6] = {PRIO_PROCESS, 0, SP_HURRY_NICE};
+	const uint64_t policy[6] = {0, SP_HURRY_POLICY, zero};
 	bool ok;
 
 	f.at = place_frame(second);
@@ -145,9 +161,9 @@ static uint64_t write_hurry_frames(struct sp_tracee *t, uint64_t start,
 	f.bytes = calloc(1, frames_bytes(t, &f));
 	if (!f.bytes)
 		return 0;
-	store_syscall_frame(t, &f, f.at, SYS_sched_setscheduler, policy,
-			    second);
-	store_syscall_frame(t, &f, second, SYS_setpriority, nice, last);
+	store_syscall_frame(t, &f, f.at, SYS_sched_setscheduler, calm, second);
+	store_syscall_frame(t, &f, second, SYS_setpriority, nice, third);
+	store_syscall_frame(t, &f, third, SYS_sched_setscheduler, policy, last);
 	store_frame(t, &f, last, &t->regs, t->sigmask);
 	ok = write_frames(t, &f);
 	free(f.bytes);
@@ -163,5 +179,6 @@ void sp_frames_write_on_stack(struct sp_tracee *t)
 		start && t->hurry ? write_hurry_frames(t, start, end) : 0;
 	t->undoes_hurry = t->stack_frame != 0;
 	if (start && !t->stack_frame)
-		t->stack_frame = sp_frames_write(t, start, end);
+		t->stack_frame =
+			write_frame(t, start, end, &t->regs, t->sigmask);
 }

@@ -12,15 +12,16 @@
 sp_cpu_regs sp_frames_regs_of_syscall(const struct sp_tracee *t, long n,
 				      const uint64_t args[6], uint64_t frame);
 
-/* Write the frame that restores the thread, in the tracee's memory from `start`
- * up to `end`.  The frame's address; 0: no room, or it cannot be written. */
-uint64_t sp_frames_write(struct sp_tracee *t, uint64_t start, uint64_t end);
-
 /*
- * Write the same frame below the thread's stack, where the kernel would put
- * that of a signal handler, and store its address in t->stack_frame; 0: no room
- * or not a stack that may be written to.  If the thread has t->hurry and there
- * is room, two more frames go below the first one: they restore the thread's
- * scheduling, and t->undoes_hurry is set.
+ * Write the frame that restores the thread below the thread's stack, where the
+ * kernel would put that of a signal handler, and store its address in
+ * t->stack_frame; 0: no room or not a stack that may be written to.  If the
+ * thread has t->hurry and there is room, further frames go below that one: they
+ * restore the thread's scheduling, and t->undoes_hurry is set.
  */
 void sp_frames_write_on_stack(struct sp_tracee *t);
+
+/* Write a frame at the end of our memory in the process: it unmaps that memory
+ * and returns through t->stack_frame, or, if there is none, restores the thread
+ * and leaves the memory.  The frame's address; 0: it cannot be written. */
+uint64_t sp_frames_write_in_memory(const struct sp_tracee *t);

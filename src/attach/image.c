@@ -13,64 +13,45 @@
 #include <unistd.h>
 
 #include "attach/image_inner.h"
+#include "attach/inside.h"
 #include "attach/library.h"
+#include "base/proc.h"
+#include "base/regular.h"
 #include "control/dynsym.h"
 #include "format/attach.h"
 
-#define PATH_BYTES 4400
 #define VDSO_BYTES 8192u /* its code is in these */
 
 /* ---- files ---- */
 
-struct mapping {
-	uint64_t start, end, offset, inode;
-	char path[PATH_BYTES];
-};
-
-static bool parse_mapping(char *line, struct mapping *ret)
+/* Closes `found`, which may be a negative errno. */
+static int open_checked_file(int found, uint64_t inode)
 {
-	int path = 0;
-
-	if (sscanf(line,
-		   "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*x:%*x %" SCNu64
-		   " %n",
-		   &ret->start, &ret->end, &ret->offset, &ret->inode,
-		   &path) != 4 ||
-	    !ret->inode || !path)
-		return false;
-	line[strcspn(line, "\n")] = '\0';
-	snprintf(ret->path, sizeof(ret->path), "%s", line + path);
-	return true;
-}
-
-static int open_checked_file(const char *path, uint64_t inode)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
+	int fd = -1;
 
-	if (fd < 0)
+	if (found < 0)
 		return -1;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == inode)
-		return fd;
-	close(fd);
-	return -1;
+	if (fstat(found, &st) == 0 && st.st_ino == inode)
+		fd = sp_regular_reopen(found, O_RDONLY);
+	close(found);
+	return fd;
 }
 
-/* Open the mapped file: by its path in the process's root directory; or, if
- * that path is gone, through the mapping, which needs root; or, if it is our
- * library, which may be a memory file there, from our own path. */
-static int open_mapped_file(pid_t pid, const struct mapping *m)
+/* Open the mapped file: through the mapping, which needs root; or by its path
+ * in the process's root directory; or, if it is our library, which may be a
+ * memory file there, from our own path. */
+static int open_mapped_file(pid_t pid, const struct sp_proc_map *m)
 {
-	char path[PATH_BYTES + 64];
+	char path[96];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, m->path);
-	fd = open_checked_file(path, m->inode);
-	if (fd >= 0)
-		return fd;
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
 		 pid, m->start, m->end);
-	fd = open_checked_file(path, m->inode);
+	fd = open_checked_file(open(path, O_PATH | O_CLOEXEC), m->file.inode);
+	if (fd < 0)
+		fd = open_checked_file(sp_inside_look(pid, m->path),
+				       m->file.inode);
 	return fd >= 0 ? fd : sp_library_open_same(pid, m->start, m->path);
 }
 
@@ -83,7 +64,7 @@ static bool is_elf_file(int fd)
 }
 
 /* Only the mapping of its first bytes gives the start of an object. */
-static void report_mapping(struct sp_image *image, const struct mapping *m)
+static void report_mapping(struct sp_image *image, const struct sp_proc_map *m)
 {
 	int fd = m->offset ? -1 : open_mapped_file(image->pid, m);
 
@@ -97,7 +78,7 @@ static void report_mapping(struct sp_image *image, const struct mapping *m)
 static int report_mappings(struct sp_image *image)
 {
 	char name[64], *line = NULL;
-	struct mapping mapping;
+	struct sp_proc_map mapping;
 	size_t room = 0;
 	FILE *maps;
 
@@ -107,7 +88,7 @@ static int report_mappings(struct sp_image *image)
 		return -errno;
 	dwfl_report_begin(image->dwfl);
 	while (getline(&line, &room, maps) > 0)
-		if (parse_mapping(line, &mapping))
+		if (sp_proc_parse_map(line, &mapping) && mapping.file.inode)
 			report_mapping(image, &mapping);
 	dwfl_report_end(image->dwfl, NULL, NULL);
 	free(line);
@@ -204,12 +185,10 @@ static uint64_t find_in_vdso(const struct sp_image *image, const void *bytes,
 	return found ? start + (uint64_t)(found - all) : 0;
 }
 
-uint64_t sp_image_find_code(const struct sp_image *image, const void *bytes,
-			    size_t n)
+static uint64_t find_in_module(Dwfl_Module *mod, const void *bytes, size_t n)
 {
 	GElf_Addr bias;
-	Elf *elf = image->n_libc ? dwfl_module_getelf(image->libc[0], &bias)
-				 : NULL;
+	Elf *elf = dwfl_module_getelf(mod, &bias);
 	Elf_Scn *section = NULL;
 
 	while (elf && (section = elf_nextscn(elf, section)) != NULL) {
@@ -229,32 +208,89 @@ uint64_t sp_image_find_code(const struct sp_image *image, const void *bytes,
 			       (uint64_t)(found -
 					  (const unsigned char *)data->d_buf);
 	}
-	return find_in_vdso(image, bytes, n);
+	return 0;
+}
+
+uint64_t sp_image_find_code(const struct sp_image *image, const void *bytes,
+			    size_t n)
+{
+	uint64_t found = 0;
+
+	for (size_t i = 0; i < image->n_libc && !found; i++)
+		found = find_in_module(image->libc[i], bytes, n);
+	return found ? found : find_in_vdso(image, bytes, n);
 }
 
 /* ---- kinds of modules ---- */
+
+/* The name by which others need it (DT_SONAME), or NULL. */
+static const char *object_name(Dwfl_Module *mod)
+{
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(mod, &bias);
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while (elf && (section = elf_nextscn(elf, section)) != NULL) {
+		Elf_Data *data;
+		GElf_Dyn entry;
+
+		if (!gelf_getshdr(section, &header) ||
+		    header.sh_type != SHT_DYNAMIC)
+			continue;
+		data = elf_getdata(section, NULL);
+		for (int i = 0; data && gelf_getdyn(data, i, &entry); i++)
+			if (entry.d_tag == DT_SONAME)
+				return elf_strptr(elf, header.sh_link,
+						  entry.d_un.d_val);
+	}
+	return NULL;
+}
+
+/* Of glibc before 2.34; later ones have them, empty, for older programs. */
+static bool is_part_of_libc(Dwfl_Module *mod)
+{
+	const char *name = object_name(mod);
+
+	return name && (strcmp(name, "libpthread.so.0") == 0 ||
+			strcmp(name, "libdl.so.2") == 0);
+}
+
+/* Its main part is the first of them. */
+static void add_libc(struct sp_image *image, Dwfl_Module *mod, bool is_main)
+{
+	const size_t i = image->n_libc;
+
+	if (i == sizeof(image->libc) / sizeof(*image->libc))
+		return;
+	image->n_libc++;
+	image->libc[i] = mod;
+	if (is_main && i) {
+		image->libc[i] = image->libc[0];
+		image->libc[0] = mod;
+	}
+}
 
 static int classify_module(Dwfl_Module *mod, void **data, const char *name,
 			   Dwarf_Addr start, void *arg)
 {
 	struct sp_image *image = arg;
-	const char *base = strrchr(name, '/');
 	struct sp_image_range range;
 	enum sp_image_kind kind = OTHER;
+	bool is_main;
 
 	(void)start;
-	base = base ? base + 1 : name;
+	(void)name;
 	if (sp_image_function(mod, SP_ATTACH_FUNCTION, &range)) {
 		kind = OURS;
 		image->ours = mod;
 	} else if (mod == image->loader) {
 		kind = LOADER;
-	} else if (sp_image_function(mod, "gnu_get_libc_version", &range) ||
-		   strncmp(base, "libpthread", 10) == 0 ||
-		   strncmp(base, "libdl", 5) == 0) {
+	} else if ((is_main = sp_image_function(mod, "gnu_get_libc_version",
+						&range)) ||
+		   is_part_of_libc(mod)) {
 		kind = LIBC;
-		if (image->n_libc < sizeof(image->libc) / sizeof(*image->libc))
-			image->libc[image->n_libc++] = mod;
+		add_libc(image, mod, is_main);
 	} else if (sp_image_function(mod, "malloc", &range)) {
 		kind = ALLOCATOR;
 		image->has_allocator = true;
@@ -364,11 +400,12 @@ static int read_image(struct sp_image *image, struct sp_error *err)
 int sp_image_open(pid_t pid, struct sp_image **ret, struct sp_error *err)
 {
 	struct sp_image *image = calloc(1, sizeof(*image));
+	const pid_t thread = sp_proc_thread((uint64_t)pid);
 	int r;
 
 	if (!image)
 		return sp_error_set(err, -ENOMEM, NULL, "out of memory");
-	image->pid = pid;
+	image->pid = thread > 0 ? thread : pid;
 	image->callbacks.find_elf = find_elf;
 	image->callbacks.find_debuginfo = find_debuginfo;
 	image->dwfl = dwfl_begin(&image->callbacks);

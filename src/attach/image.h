@@ -53,3 +53,6 @@ bool sp_image_has_allocator(const struct sp_image *image);
  * the allocator needs.
  */
 bool sp_image_may_call(struct sp_image *image, const struct sp_tracee *t);
+
+/* Could the last stack be followed to its end? */
+bool sp_image_knew_stack(const struct sp_image *image);

@@ -21,7 +21,7 @@ struct sp_image_range {
 };
 
 struct sp_image {
-	pid_t pid;
+	pid_t pid; /* or of a thread of it that lives */
 	Dwfl *dwfl;
 	Dwfl_Callbacks callbacks;
 	Dwfl_Module *executable, *loader, *ours;
@@ -40,6 +40,7 @@ struct sp_image {
 		bool is_interrupted; /* by a signal handler */
 	} frames[SP_IMAGE_FRAMES];
 	size_t n_frames;
+	bool is_stack_known; /* of the last thread, to its end */
 	bool has_allocator;
 };
 

@@ -227,7 +227,8 @@ bool sp_image_may_call(struct sp_image *image, const struct sp_tracee *t)
 {
 	size_t inner = 0;
 
-	if (!read_frames(image, t) || !image->n_frames)
+	image->is_stack_known = read_frames(image, t) && image->n_frames;
+	if (!image->is_stack_known)
 		return false;
 	while (inner < image->n_frames &&
 	       module_kind_at(image, image->frames[inner].pc) == LIBC)
@@ -246,6 +247,11 @@ bool sp_image_may_call(struct sp_image *image, const struct sp_tracee *t)
 			return is_thread_start(image, i);
 	}
 	return true;
+}
+
+bool sp_image_knew_stack(const struct sp_image *image)
+{
+	return image->is_stack_known;
 }
 
 bool sp_image_prepare_stacks(struct sp_image *image)

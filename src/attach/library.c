@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The process may belong to another user, who wants root to write to a file of
+ * his choice, or to call what is not the library.
+ *
+ * I1  Only a file is written to that is proved to be an empty memory file, or
+ *     that we have created where its user may create one too.
+ * I2  A memory file is sealed, and read after that: its content is the library.
+ * I3  A function is called only in a mapping of that very file.
+ */
 #include "attach/library.h"
 
 #include <errno.h>
@@ -13,6 +22,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "attach/inside.h"
+#include "base/proc.h"
+#include "base/regular.h"
 #include "control/dynsym.h"
 #include "format/attach.h"
 
@@ -24,7 +36,7 @@
 static int map_library(struct sp_library *library)
 {
 	int fd = open(library->path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
+	struct stat st = {.st_size = 0};
 	int r = fd < 0 || fstat(fd, &st) != 0 ? -errno : 0;
 
 	if (r == 0) {
@@ -88,117 +100,269 @@ static bool write_library(int fd, const struct sp_library *library)
 	return true;
 }
 
-/* Copy the library into the process's memory file there->fd. */
-static bool fill_memory_file(const struct sp_library *library, pid_t pid,
-			     struct sp_library_there *there)
+/* Has the file these bytes, and no others? */
+static bool is_library(int fd, const struct sp_library *library)
 {
-	char path[64];
+	char part[PAGE_BYTES_MIN];
 	struct stat st;
-	bool ok;
-	int fd;
+	size_t done = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, there->fd);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (fstat(fd, &st) != 0 || (size_t)st.st_size != library->n)
 		return false;
-	ok = write_library(fd, library);
-	there->inode = fstat(fd, &st) == 0 ? st.st_ino : 0;
-	close(fd);
-	return ok;
+	while (done < library->n) {
+		ssize_t n = pread(fd, part, sizeof(part), (off_t)done);
+
+		if (n <= 0 || memcmp(part, (const char *)library->bytes + done,
+				     (size_t)n) != 0)
+			return false;
+		done += (size_t)n;
+	}
+	return true;
 }
 
-/* True if the process can open its descriptors by a path. */
-static bool has_proc(pid_t pid)
+/* What maps shows for the file, which may have another device than fstat shows
+ * (overlayfs, btrfs). */
+static bool identify_file(int fd, struct sp_proc_file *ret)
 {
-	char path[64];
+	return sp_proc_name_file(fd, ret) == 0;
+}
 
-	snprintf(path, sizeof(path), "/proc/%d/root/proc/self/fd", pid);
-	return access(path, F_OK) == 0;
+/* ---- a memory file ---- */
+
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL)
+/* F_SEAL_EXEC, which the file has from the start by a setting of the system
+ * (vm.memfd_noexec). */
+#define SEAL_AT_START 0x20
+
+/*
+ * Is it an empty memory file without seals?  All of these are on one device,
+ * have no name, and can be written by whoever has a descriptor of them: nothing
+ * is written that the process could not write itself.
+ */
+static bool is_new_memory_file(int found)
+{
+	int own = memfd_create("", MFD_CLOEXEC);
+	struct stat st, own_st;
+	bool is_one = own >= 0 && fstat(own, &own_st) == 0 &&
+		      fstat(found, &st) == 0 && S_ISREG(st.st_mode) &&
+		      st.st_dev == own_st.st_dev && st.st_nlink == 0 &&
+		      st.st_size == 0 && (st.st_mode & 0666) == 0666;
+
+	if (own >= 0)
+		close(own);
+	return is_one;
+}
+
+/* Write the library and let nobody change it any more.  A process that has
+ * mapped the file for writing prevents the seals. */
+static bool write_sealed(int fd, const struct sp_library *library,
+			 struct sp_library_there *there)
+{
+	return !(fcntl(fd, F_GET_SEALS) & ~SEAL_AT_START) &&
+	       write_library(fd, library) &&
+	       fcntl(fd, F_ADD_SEALS, SEALS) == 0 && is_library(fd, library) &&
+	       identify_file(fd, &there->file);
+}
+
+/* Copy the library into the thread's memory file there->fd: 0, or a negative
+ * errno; -EBADF: it is no such file. */
+static int fill_memory_file(const struct sp_library *library,
+			    const struct sp_tracee *t,
+			    struct sp_library_there *there)
+{
+	char path[80];
+	int found, fd, r = -EBADF;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%d", t->pid, t->tid,
+		 there->fd);
+	found = open(path, O_PATH | O_CLOEXEC);
+	if (found < 0)
+		return -errno;
+	if (is_new_memory_file(found)) {
+		fd = sp_regular_reopen(found, O_RDWR);
+		r = fd < 0 ? fd : write_sealed(fd, library, there) ? 0 : -EBADF;
+		if (fd >= 0)
+			close(fd);
+	}
+	close(found);
+	return r;
 }
 
 /* The descriptor in the process, or a negative errno. */
 static long make_memory_file(struct sp_tracee *t, uint64_t scratch)
 {
-	const uint64_t args[6] = {scratch, MFD_CLOEXEC};
+	const uint64_t args[6] = {scratch, MFD_CLOEXEC | MFD_ALLOW_SEALING};
 
 	if (!sp_tracee_write(t, scratch, NAME, sizeof(NAME)))
 		return -EIO;
 	return sp_tracee_syscall(t, SYS_memfd_create, args);
 }
 
-/* Without /proc a memory file has no path.  Then the library goes into a hidden
- * file in the process's /tmp, until it is loaded. */
-static bool copy_library(const struct sp_library *library, pid_t pid,
-			 struct sp_library_there *there)
+/* ---- the process's files ---- */
+
+/* True if the process can open its descriptors by a path. */
+static bool has_proc(pid_t pid)
 {
-	char path[SP_LAUNCH_PATH_MAX + 64];
-	struct stat st;
+	struct sp_proc_identity identity;
+	char path[64];
 	int fd;
 
-	snprintf(there->path, sizeof(there->path), "/tmp/." NAME ".%d", pid);
-	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, there->path);
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-		  0600);
-	if (fd < 0)
+	if (!sp_proc_identify((uint64_t)pid, &identity))
 		return false;
-	there->is_copy = true;
-	there->inode = fstat(fd, &st) == 0 ? st.st_ino : 0;
-	if (fchmod(fd, 0755) != 0 || !write_library(fd, library)) {
-		unlink(path);
-		there->is_copy = false;
-	}
-	close(fd);
-	return there->is_copy;
+	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/fd", identity.own_pid);
+	fd = sp_inside_look(pid, path);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }
 
-void sp_library_clean_up(pid_t pid, const struct sp_library_there *there)
+/* May the user of the process create files in the directory? */
+static bool may_create(pid_t pid, int folder)
 {
-	char path[SP_LAUNCH_PATH_MAX + 64];
-
-	if (!there->is_copy)
-		return;
-	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, there->path);
-	unlink(path);
-}
-
-void sp_library_hand_over(const struct sp_library *library, struct sp_tracee *t,
-			  uint64_t scratch, struct sp_library_there *ret)
-{
-	long fd = has_proc(t->pid) ? make_memory_file(t, scratch) : -ENOENT;
+	struct sp_proc_identity identity;
 	struct stat st;
 
-	*ret = (struct sp_library_there){.fd = fd < 0 ? -1 : (int)fd};
-	if (fd >= 0 && fill_memory_file(library, t->pid, ret)) {
-		snprintf(ret->path, sizeof(ret->path), "/proc/self/fd/%ld", fd);
-		return;
+	return fstat(folder, &st) == 0 && S_ISDIR(st.st_mode) &&
+	       (st.st_mode & S_IWOTH ||
+		(sp_proc_identify((uint64_t)pid, &identity) &&
+		 st.st_uid == identity.uids[3]));
+}
+
+/*
+ * Without /proc a memory file has no path.  Then the library goes into a hidden
+ * file in the process's /tmp, until it is loaded: only where its user may
+ * create files too, since the process decides which directory that is.
+ */
+static int copy_library(const struct sp_library *library, pid_t pid,
+			struct sp_library_there *there)
+{
+	int folder = sp_inside_find(pid, "/tmp"), fd;
+	const char *name = there->path + strlen("/tmp/");
+	bool ok;
+
+	if (folder < 0)
+		return folder;
+	snprintf(there->path, sizeof(there->path), "/tmp/." NAME ".%d", pid);
+	fd = may_create(pid, folder) ? openat(folder, name,
+					      O_RDWR | O_CREAT | O_EXCL |
+						      O_CLOEXEC | O_NOFOLLOW,
+					      0600)
+				     : -1;
+	if (fd < 0) {
+		close(folder);
+		return -EACCES;
 	}
-	if (copy_library(library, t->pid, ret))
+	there->folder = folder;
+	ok = fchmod(fd, 0755) == 0 && write_library(fd, library) &&
+	     identify_file(fd, &there->file);
+	close(fd);
+	if (!ok)
+		sp_library_clean_up(there);
+	return ok ? 0 : -EIO;
+}
+
+/* Our own path works only if the process sees the same file there. */
+static int use_own_path(const struct sp_library *library, pid_t pid,
+			struct sp_library_there *there)
+{
+	int own = open(library->path, O_RDONLY | O_CLOEXEC);
+	int its = sp_inside_look(pid, library->path);
+	struct stat own_st, its_st;
+	bool ok = own >= 0 && its >= 0 && fstat(own, &own_st) == 0 &&
+		  fstat(its, &its_st) == 0 && own_st.st_dev == its_st.st_dev &&
+		  own_st.st_ino == its_st.st_ino &&
+		  identify_file(own, &there->file);
+
+	if (own >= 0)
+		close(own);
+	if (its >= 0)
+		close(its);
+	memcpy(there->path, library->path, sizeof(there->path));
+	return ok ? 0 : -EACCES;
+}
+
+void sp_library_clean_up(struct sp_library_there *there)
+{
+	if (there->folder < 0)
 		return;
-	/* The last resort works only if the process sees the same path. */
-	ret->inode = stat(library->path, &st) == 0 ? st.st_ino : 0;
-	memcpy(ret->path, library->path, sizeof(ret->path));
+	unlinkat(there->folder, there->path + strlen("/tmp/"), 0);
+	close(there->folder);
+	there->folder = -1;
+}
+
+/* `made`: why there is no memory file that it can open by a path. */
+static int fail_copy(pid_t pid, int made, int r, struct sp_error *err)
+{
+	char why[96] = "has no /proc in its root directory";
+
+	if (made != -ENOENT)
+		snprintf(why, sizeof(why), "cannot make a file in memory (%s)",
+			 strerror(-made));
+	if (r == -ENOSYS)
+		return sp_error_set(err, r, NULL,
+				    "process %d %s, and this kernel (before "
+				    "Linux 5.6) has no safe way to its /tmp: "
+				    "start it under sampleprof run",
+				    pid, why);
+	return sp_error_set(err, r, NULL,
+			    "process %d %s, and no /tmp that its user may "
+			    "write to, for the library: give it one of both",
+			    pid, why);
+}
+
+int sp_library_hand_over(const struct sp_library *library, struct sp_tracee *t,
+			 uint64_t scratch, struct sp_library_there *ret,
+			 struct sp_error *err)
+{
+	long fd = has_proc(t->tid) ? make_memory_file(t, scratch) : -ENOENT;
+	int made, r;
+
+	*ret = (struct sp_library_there){.fd = fd < 0 ? -1 : (int)fd,
+					 .folder = -1};
+	made = fd < 0 ? (int)fd : fill_memory_file(library, t, ret);
+	if (made == -EBADF)
+		return sp_error_set(err, made, NULL,
+				    "process %d has changed the file that the "
+				    "library was being written to: it may be "
+				    "hostile; nothing of it is loaded",
+				    t->pid);
+	/* The loader knows objects by their paths: the program may have loaded
+	 * another one by /proc/self/fd. */
+	if (made == 0) {
+		snprintf(ret->path, sizeof(ret->path),
+			 "/proc/thread-self/fd/%ld", fd);
+		return 0;
+	}
+	r = copy_library(library, t->tid, ret);
+	return r == 0 || use_own_path(library, t->tid, ret) == 0
+		       ? 0
+		       : fail_copy(t->pid, made, r, err);
 }
 
 uint64_t sp_library_find(const struct sp_library *library, pid_t pid,
-			 const struct sp_library_there *there)
+			 struct sp_library_there *there)
 {
-	char name[64], *line = NULL;
-	uint64_t start, offset, inode, found = 0;
+	int dir = sp_proc_open((uint64_t)pid);
+	FILE *maps = dir < 0 ? NULL : sp_proc_stream(dir, "maps");
+	uint64_t function = 0;
+	struct sp_proc_map m;
+	char *line = NULL;
 	size_t room = 0;
-	FILE *maps;
 
-	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
-	maps = fopen(name, "re");
-	while (maps && !found && getline(&line, &room, maps) > 0)
-		if (sscanf(line,
-			   "%" SCNx64 "-%*x %*s %" SCNx64 " %*x:%*x %" SCNu64,
-			   &start, &offset, &inode) == 3 &&
-		    !offset && inode == there->inode && strstr(line, NAME))
-			found = start + library->function;
+	while (maps && !function && getline(&line, &room, maps) > 0) {
+		if (!sp_proc_parse_map(line, &m) || m.offset ||
+		    !strstr(m.path, NAME) ||
+		    !sp_proc_is_file(&m.file, &there->file))
+			continue;
+		there->start = m.start;
+		function = m.start + library->function;
+	}
 	free(line);
 	if (maps)
 		fclose(maps);
-	return found;
+	if (dir >= 0)
+		close(dir);
+	return function;
 }
 
 /* The first page of the library has its build id, so equal pages mean the same

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/proc.h"
 #include "control/launch.h"
 #include "attach/tracee.h"
 
@@ -25,9 +26,10 @@ struct sp_library {
 
 /* The file that the process is to load. */
 struct sp_library_there {
-	int fd;         /* memory file, in the process; -1: none */
-	bool is_copy;   /* a temporary file in its /tmp */
-	uint64_t inode; /* 0: not known */
+	int fd;     /* memory file, in the process; -1: none */
+	int folder; /* of a temporary file there, owned; -1: there is none */
+	struct sp_proc_file file;
+	uint64_t start; /* where it is mapped, once it is found */
 	char path[SP_LAUNCH_PATH_MAX]; /* for dlopen, as the process sees it */
 };
 
@@ -41,18 +43,21 @@ void sp_library_free(struct sp_library *library);
  * Give the library to the process of the borrowed thread `t`, and fill *ret:
  * a memory file; else, without /proc there, a file in its /tmp; else our own
  * path.  `scratch`: address of 32 bytes or more in the process, which are
- * overwritten.  The process is to close ret->fd once the library is loaded.
+ * overwritten.  The process is to close ret->fd, if there is one, once the
+ * library is loaded.  0; or a negative errno and *err (-EBADF: the process has
+ * put another file in the place of the memory file).  Clean up in any case.
  */
-void sp_library_hand_over(const struct sp_library *library, struct sp_tracee *t,
-			  uint64_t scratch, struct sp_library_there *ret);
+int sp_library_hand_over(const struct sp_library *library, struct sp_tracee *t,
+			 uint64_t scratch, struct sp_library_there *ret,
+			 struct sp_error *err);
 
 /* Delete the temporary file, if there is one, once the library is loaded. */
-void sp_library_clean_up(pid_t pid, const struct sp_library_there *there);
+void sp_library_clean_up(struct sp_library_there *there);
 
-/* The address of SP_ATTACH_FUNCTION in the process.  0: the library is not
- * loaded. */
+/* The address of SP_ATTACH_FUNCTION in the process, in a mapping of the file
+ * that was handed over.  0: that file is not loaded. */
 uint64_t sp_library_find(const struct sp_library *library, pid_t pid,
-			 const struct sp_library_there *there);
+			 struct sp_library_there *there);
 
 /* A descriptor of our library's file, if the process has mapped the same build
  * of it at address `start`; `name` is the path of that mapping in

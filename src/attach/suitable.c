@@ -5,36 +5,55 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/proc.h"
+
+#define KTHREADD    2
 #define ARENA_BYTES (64u << 20) /* alignment of glibc's arenas */
 
 struct status {
 	char state;
-	uint64_t tracer, seccomp, shadow_stack, threads;
+	uint64_t tracer, seccomp, shadow_stack, threads, parent;
 	bool is_there;
+	bool has_two_users; /* or two groups: those it was started by, and with
+			       the rights of */
 };
+
+/* By which /proc shows it; its main thread if all have ended. */
+static pid_t thread_of(uint64_t pid)
+{
+	const pid_t tid = sp_proc_thread(pid);
+
+	return tid > 0 ? tid : (pid_t)pid;
+}
 
 /* What /proc/PID/status says. */
 static struct status read_status(uint64_t pid)
 {
 	struct status status = {.state = '?'};
+	uint64_t real, effective;
 	char path[64], *line = NULL;
 	size_t room = 0;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/status", pid);
+	snprintf(path, sizeof(path), "/proc/%d/status", thread_of(pid));
 	f = fopen(path, "re");
 	status.is_there = f;
 	while (f && getline(&line, &room, f) > 0) {
 		sscanf(line, "State: %c", &status.state);
+		if (sscanf(line, "%*1[UG]id: %" SCNu64 " %" SCNu64, &real,
+			   &effective) == 2)
+			status.has_two_users |= real != effective;
+		sscanf(line, "PPid: %" SCNu64, &status.parent);
 		sscanf(line, "TracerPid: %" SCNu64, &status.tracer);
-		sscanf(line, "Seccomp: %" SCNu64, &status.seccomp);
 		sscanf(line, "Threads: %" SCNu64, &status.threads);
+		sscanf(line, "Seccomp: %" SCNu64, &status.seccomp);
 		if (strncmp(line, "x86_Thread_features:", 20) == 0 &&
 		    strstr(line, "shstk"))
 			status.shadow_stack = 1;
@@ -58,10 +77,21 @@ static int read_number(const char *path)
 	return n;
 }
 
+static int refuse_secure_process(uint64_t pid, struct sp_error *err)
+{
+	return sp_error_set(err, -ENOEXEC, NULL,
+			    "process %" PRIu64 " runs a program that is "
+			    "set-uid, set-gid or has capabilities: the library "
+			    "records no such program",
+			    pid);
+}
+
 int sp_suitable_explain_refusal(uint64_t pid, struct sp_error *err)
 {
 	const int yama = read_number("/proc/sys/kernel/yama/ptrace_scope");
 
+	if (read_status(pid).has_two_users)
+		return refuse_secure_process(pid, err);
 	if (yama >= 3)
 		return sp_error_set(err, -EPERM, NULL,
 				    "tracing is switched off until this "
@@ -91,14 +121,111 @@ int sp_suitable_explain_refusal(uint64_t pid, struct sp_error *err)
 			    pid);
 }
 
+/* ---- another command, and another program ---- */
+
+static bool read_name(const char *process, char ret[16])
+{
+	char path[64];
+	FILE *f;
+	bool ok;
+
+	snprintf(path, sizeof(path), "/proc/%s/comm", process);
+	f = fopen(path, "re");
+	ok = f && fgets(ret, 16, f);
+	if (f)
+		fclose(f);
+	return ok;
+}
+
+bool sp_suitable_is_ours(pid_t tracer)
+{
+	char process[16], ours[16], theirs[16];
+
+	snprintf(process, sizeof(process), "%d", tracer);
+	return read_name("self", ours) && read_name(process, theirs) &&
+	       strcmp(ours, theirs) == 0;
+}
+
+int sp_suitable_explain_tracer(uint64_t pid, pid_t tracer, struct sp_error *err)
+{
+	if (sp_suitable_is_ours(tracer))
+		return sp_error_set(err, -EBUSY, NULL,
+				    "process %" PRIu64 ": another sampleprof "
+				    "(process %" PRIu64 ") attaches to it or "
+				    "detaches from it, and was not done in "
+				    "2 s: try again",
+				    pid, read_status((uint64_t)tracer).parent);
+	return sp_error_set(err, -EBUSY, NULL,
+			    "process %" PRIu64 " is being traced by process %d "
+			    "(a debugger or strace): end that one first",
+			    pid, tracer);
+}
+
+bool sp_suitable_has_ended(uint64_t pid)
+{
+	const struct status status = read_status(pid);
+
+	return !status.is_there || status.state == 'Z' || status.state == 'X';
+}
+
+/* What the kernel told the program at its start; 0: not known. */
+static uint64_t read_auxv(pid_t pid, uint64_t type)
+{
+	Elf64_auxv_t entry;
+	uint64_t found = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", thread_of((uint64_t)pid));
+	f = fopen(path, "re");
+	while (f && fread(&entry, sizeof(entry), 1, f) == 1)
+		if (entry.a_type == type)
+			found = entry.a_un.a_val;
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* The kernel gives each program 16 random bytes. */
+void sp_suitable_read_program(pid_t pid, struct sp_suitable_program *ret)
+{
+	*ret = (struct sp_suitable_program){.at = read_auxv(pid, AT_RANDOM)};
+	if (!ret->at ||
+	    !sp_tracee_read(pid, ret->at, ret->random, sizeof(ret->random)))
+		ret->at = 0;
+}
+
+bool sp_suitable_has_executed(pid_t pid,
+			      const struct sp_suitable_program *before)
+{
+	struct sp_suitable_program now;
+
+	sp_suitable_read_program(pid, &now);
+	return now.at && before->at &&
+	       (now.at != before->at ||
+		memcmp(now.random, before->random, sizeof(now.random)) != 0);
+}
+
+/* ---- what the process is ---- */
+
+/* kthreadd, or one of its children. */
+static bool is_of_kernel(uint64_t pid)
+{
+	return pid == KTHREADD || read_status(pid).parent == KTHREADD;
+}
+
 static int check_executable(uint64_t pid, struct sp_error *err)
 {
 	Elf64_Ehdr header = {0};
 	char path[64];
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/exe", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%d/exe", thread_of(pid));
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	/* Neither a kernel thread nor a process that ends has one. */
+	if (fd < 0 && errno == ENOENT && !is_of_kernel(pid))
+		return sp_error_set(err, -ESRCH, NULL,
+				    "process %" PRIu64 " has ended", pid);
 	if (fd < 0 && errno == ENOENT)
 		return sp_error_set(err, -ENOEXEC, NULL,
 				    "process %" PRIu64 " is a kernel thread, "
@@ -129,10 +256,26 @@ static int refuse_stopped_process(uint64_t pid, struct sp_error *err)
 			    pid, pid);
 }
 
-int sp_suitable_explain_silence(uint64_t pid, struct sp_error *err)
+static int refuse_ended_process(uint64_t pid, struct sp_error *err)
+{
+	return sp_error_set(err, -ESRCH, NULL,
+			    "process %" PRIu64 " has ended; it is a zombie "
+			    "until its parent waits for it",
+			    pid);
+}
+
+int sp_suitable_explain_silence(uint64_t pid, bool has_stopped,
+				struct sp_error *err)
 {
 	if (read_status(pid).state == 'T')
 		return refuse_stopped_process(pid, err);
+	if (!has_stopped)
+		return sp_error_set(err, -EBUSY, NULL,
+				    "process %" PRIu64 ": in 2 s no thread was "
+				    "found that stops: they wait in the kernel "
+				    "or for a processor, or their control "
+				    "group is frozen; try again",
+				    pid);
 	return sp_error_set(err, -EBUSY, NULL,
 			    "process %" PRIu64 ": in 2 s no thread was found "
 			    "at a place where it can load a library (outside "
@@ -144,38 +287,38 @@ int sp_suitable_explain_silence(uint64_t pid, struct sp_error *err)
 int sp_suitable_check(uint64_t pid, bool *ret_filtered, struct sp_error *err)
 {
 	const struct status status = read_status(pid);
+	int r;
 
 	*ret_filtered = status.seccomp;
 	if (!status.is_there)
 		return sp_error_set(err, -ESRCH, NULL,
 				    "there is no process %" PRIu64, pid);
-	/* The state of a process is that of its main thread. */
-	if (status.state == 'Z' && status.threads > 1)
-		return sp_error_set(err, -ENOEXEC, NULL,
-				    "the main thread of process %" PRIu64 " "
-				    "has ended, and other threads still run: "
-				    "start the program under sampleprof run",
-				    pid);
 	if (status.state == 'Z' || status.state == 'X')
-		return sp_error_set(err, -ESRCH, NULL,
-				    "process %" PRIu64 " has ended; it is a "
-				    "zombie until its parent waits for it",
-				    pid);
-	if (status.tracer)
-		return sp_error_set(err, -EBUSY, NULL,
-				    "process %" PRIu64 " is being traced by "
-				    "process %" PRIu64 " (a debugger or "
-				    "strace): end that one first",
-				    pid, status.tracer);
+		return refuse_ended_process(pid, err);
+	/* Another command like this one is waited for later. */
+	if (status.tracer && !sp_suitable_is_ours((pid_t)status.tracer))
+		return sp_suitable_explain_tracer(pid, (pid_t)status.tracer,
+						  err);
 	if (status.state == 'T')
 		return refuse_stopped_process(pid, err);
+	if (status.seccomp == SECCOMP_MODE_STRICT)
+		return sp_error_set(err, -ENOEXEC, NULL,
+				    "process %" PRIu64 " is in the strict mode "
+				    "of seccomp, in which any other system "
+				    "call than read, write and exit kills it: "
+				    "it cannot be recorded",
+				    pid);
 	if (status.shadow_stack)
 		return sp_error_set(err, -ENOEXEC, NULL,
 				    "process %" PRIu64 " has a shadow stack, "
 				    "with which it cannot be made to call a "
 				    "function: start it under sampleprof run",
 				    pid);
-	return check_executable(pid, err);
+	r = check_executable(pid, err);
+	/* Of a 64-bit program, as it is now. */
+	if (r == 0 && read_auxv((pid_t)pid, AT_SECURE))
+		return refuse_secure_process(pid, err);
+	return r;
 }
 
 int sp_suitable_check_image(pid_t pid, const struct sp_image *image,
@@ -202,6 +345,11 @@ int sp_suitable_check_image(pid_t pid, const struct sp_image *image,
 				    "redirected: link malloc dynamically",
 				    pid);
 	return 0;
+}
+
+uint64_t sp_suitable_threads(uint64_t pid)
+{
+	return read_status(pid).threads;
 }
 
 /* Field 22 of /proc/PID/stat is the start time, in clock ticks since the
@@ -245,7 +393,7 @@ uint64_t sp_suitable_heap_bytes(uint64_t pid)
 	size_t room = 0;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/maps", pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", thread_of(pid));
 	f = fopen(path, "re");
 	while (f && getline(&line, &room, f) > 0)
 		if (sscanf(line,

@@ -24,9 +24,35 @@ int sp_suitable_check_image(pid_t pid, const struct sp_image *image,
 /* Explain why the kernel refused to trace the process: -EPERM and *err. */
 int sp_suitable_explain_refusal(uint64_t pid, struct sp_error *err);
 
-/* Explain why no thread of the process could be used in time: -EBUSY and
- * *err. */
-int sp_suitable_explain_silence(uint64_t pid, struct sp_error *err);
+/* Another command like this one is at work where `tracer` traces. */
+bool sp_suitable_is_ours(pid_t tracer);
+
+/* Explain that process `tracer` traces the process: -EBUSY and *err. */
+int sp_suitable_explain_tracer(uint64_t pid, pid_t tracer,
+			       struct sp_error *err);
+
+bool sp_suitable_has_ended(uint64_t pid);
+
+/* The program that a process runs.  It differs after each execve, also of the
+ * same file. */
+struct sp_suitable_program {
+	uint64_t at; /* address of `random`; 0: not known */
+	unsigned char random[16];
+};
+
+void sp_suitable_read_program(pid_t pid, struct sp_suitable_program *ret);
+
+/* Is it known that the process runs another program now? */
+bool sp_suitable_has_executed(pid_t pid,
+			      const struct sp_suitable_program *before);
+
+/* Explain why no thread of the process could be used in time; `has_stopped`: at
+ * least one has stopped.  -EBUSY and *err. */
+int sp_suitable_explain_silence(uint64_t pid, bool has_stopped,
+				struct sp_error *err);
+
+/* The number of its threads; 0: not known. */
+uint64_t sp_suitable_threads(uint64_t pid);
 
 /* Milliseconds since the process was started; 0: not known. */
 uint64_t sp_suitable_age_ms(uint64_t pid);

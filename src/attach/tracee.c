@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
@@ -13,7 +14,9 @@
 #include <time.h>
 
 #include "attach/frames.h"
+#include "attach/seize.h"
 #include "base/clock.h"
+#include "base/proc.h"
 
 #define TRACE_OPTIONS (PTRACE_O_TRACESYSGOOD)
 #ifndef PTRACE_O_SUSPEND_SECCOMP
@@ -21,38 +24,12 @@
 #endif
 
 #define SYSCALL_STOP (SIGTRAP | 0x80)
-/* SIGCHLD reports each stop.  In case that one is missed, poll as often. */
-#define POLL_NS 1000000
 /* How long a borrowed thread is waited for: it would crash if it were released
  * with our registers, and it needs only a processor or a lock of the kernel. */
-#define BORROWED_NS  60000000000ull
-#define RELEASE_NS   500000000ull
-#define CALLS_OFFSET 256u /* in the tracee's memory; the code is before it */
+#define BORROWED_NS 60000000000ull
+#define RELEASE_NS  500000000ull
 
 /* ---- stops ---- */
-
-static void fill_signal_set(sigset_t *signals)
-{
-	sigemptyset(signals);
-	sigaddset(signals, SIGCHLD);
-}
-
-void sp_tracee_begin(void)
-{
-	sigset_t signals;
-
-	fill_signal_set(&signals);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
-}
-
-void sp_tracee_nap(void)
-{
-	const struct timespec poll = {0, POLL_NS};
-	sigset_t signals;
-
-	fill_signal_set(&signals);
-	sigtimedwait(&signals, NULL, &poll);
-}
 
 static long trace_thread(const struct sp_tracee *t, int request, long address,
 			 long data)
@@ -68,15 +45,13 @@ static int wait_stop(struct sp_tracee *t, uint64_t timeout_ns)
 	int status;
 
 	for (;;) {
-		pid_t got = waitpid(t->tid, &status, __WALL | WNOHANG);
+		const int r = sp_seize_look(t->pid, &t->tid, &status);
 
-		if (got < 0 && errno != EINTR)
+		if (r < 0) {
+			t->is_traced = false;
 			return -EIO;
-		if (got == t->tid) {
-			if (!WIFSTOPPED(status)) {
-				t->is_traced = false;
-				return -EIO;
-			}
+		}
+		if (r > 0) {
 			t->is_stopped = true;
 			return status;
 		}
@@ -84,7 +59,7 @@ static int wait_stop(struct sp_tracee *t, uint64_t timeout_ns)
 			return -ETIMEDOUT;
 		if (t->idle)
 			t->idle(t->idle_arg);
-		sp_tracee_nap();
+		sp_seize_nap();
 	}
 }
 
@@ -124,16 +99,17 @@ int sp_tracee_ask(struct sp_tracee *t, pid_t pid, pid_t tid,
 {
 	const long options =
 		TRACE_OPTIONS | (without_filter ? PTRACE_O_SUSPEND_SECCOMP : 0);
+	int r;
 
 	*t = (struct sp_tracee){.pid = pid,
 				.tid = tid,
 				.idle = t->idle,
 				.idle_arg = t->idle_arg};
-	if (trace_thread(t, PTRACE_SEIZE, 0, options) != 0)
-		return sp_error_set(err, -errno, NULL,
-				    "thread %d cannot be "
-				    "traced",
-				    tid);
+	r = sp_seize(tid, options);
+	if (r < 0)
+		return sp_error_set(err, r, NULL,
+				    "thread %d cannot be traced: %s", tid,
+				    strerror(-r));
 	t->is_traced = true;
 	t->stopped_ns = sp_clock_ns();
 	/* A failure means that the thread has ended, which sp_tracee_look
@@ -195,13 +171,13 @@ int sp_tracee_look(struct sp_tracee *t)
 {
 	const uint64_t now = sp_clock_ns();
 	int status, r = -EBUSY;
-	pid_t got = waitpid(t->tid, &status, __WALL | WNOHANG);
+	int got = sp_seize_look(t->pid, &t->tid, &status);
 
 	if (got == 0) {
 		t->stopped_ns = now;
 		return -EAGAIN;
 	}
-	if (got != t->tid || !WIFSTOPPED(status)) {
+	if (got < 0) {
 		t->is_traced = false;
 		return -ESRCH;
 	}
@@ -279,11 +255,12 @@ static void restore_state(struct sp_tracee *t)
 
 void sp_tracee_return(struct sp_tracee *t)
 {
-	const uint64_t memory[6] = {t->memory, SP_TRACEE_MEMORY};
+	const uint64_t memory[6] = {t->code, SP_TRACEE_MEMORY};
 
 	if (!t->is_borrowed || !t->is_stopped)
 		return;
-	if (t->memory)
+	t->frame = 0; /* it is in that memory */
+	if (t->code)
 		sp_tracee_syscall(t, SYS_munmap, memory);
 	restore_state(t);
 }
@@ -334,10 +311,10 @@ static int next_syscall_stop(struct sp_tracee *t, uint64_t timeout_ns)
 	}
 }
 
-static bool prepare_syscall(struct sp_tracee *t, long n, const uint64_t args[6])
+static bool prepare_syscall(struct sp_tracee *t, long n, const uint64_t args[6],
+			    uint64_t frame)
 {
-	const sp_cpu_regs r =
-		sp_frames_regs_of_syscall(t, n, args, t->stack_frame);
+	const sp_cpu_regs r = sp_frames_regs_of_syscall(t, n, args, frame);
 
 	if (t->hurry && !t->undoes_hurry)
 		sp_hurry_pause(t->hurry);
@@ -356,7 +333,11 @@ static long make_syscall(struct sp_tracee *t)
 
 long sp_tracee_syscall(struct sp_tracee *t, long n, const uint64_t args[6])
 {
-	return prepare_syscall(t, n, args) ? make_syscall(t) : -EIO;
+	/* The frame in our memory also unmaps that memory. */
+	const uint64_t frame =
+		t->sigreturn && t->frame ? t->frame : t->stack_frame;
+
+	return prepare_syscall(t, n, args, frame) ? make_syscall(t) : -EIO;
 }
 
 /* Let the thread run until sp_cpu_code has sent its SIGWINCH.  Other signals,
@@ -386,7 +367,7 @@ static int wait_end_of_code(struct sp_tracee *t, uint64_t timeout_ns,
 		if (!get_regs(t))
 			return -EIO;
 		if (WSTOPSIG(status) == SIGWINCH &&
-		    sp_cpu_pc(&t->now) == t->memory + SP_CPU_CODE_END)
+		    sp_cpu_pc(&t->now) == t->code + SP_CPU_CODE_END)
 			return 0;
 		t->missed |= 1ull << (WSTOPSIG(status) - 1);
 	}
@@ -395,15 +376,13 @@ static int wait_end_of_code(struct sp_tracee *t, uint64_t timeout_ns,
 bool sp_tracee_prepare(struct sp_tracee *t, const struct sp_cpu_call *calls,
 		       size_t n)
 {
-	const int *nice = t->hurry ? &t->hurry->nice : NULL;
-	const uint64_t at = t->memory + CALLS_OFFSET;
 	const size_t bytes = n * sizeof(*calls);
 	sp_cpu_regs r = t->regs;
 
-	sp_cpu_set_run(&r, t->memory, at, n, t->frame, nice);
+	sp_cpu_set_run(&r, t->code, t->memory, n, t->frame, t->hurry);
 	t->ended = 1;
-	return n <= SP_TRACEE_CALLS && sp_tracee_write(t, at, calls, bytes) &&
-	       set_regs(t, &r);
+	return n <= SP_TRACEE_CALLS &&
+	       sp_tracee_write(t, t->memory, calls, bytes) && set_regs(t, &r);
 }
 
 int sp_tracee_go_on(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
@@ -419,18 +398,16 @@ int sp_tracee_go_on(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
 
 	if (r < 0)
 		return r;
-	return sp_tracee_read(t->pid, t->memory + CALLS_OFFSET, calls,
-			      n * sizeof(*calls))
+	return sp_tracee_read(t->pid, t->memory, calls, n * sizeof(*calls))
 		       ? 0
 		       : -EIO;
 }
 
 bool sp_tracee_has_made_first(const struct sp_tracee *t)
 {
-	struct sp_cpu_call call;
+	struct sp_cpu_call call = {.result = SP_TRACEE_NOT_MADE};
 
-	return sp_tracee_read(t->pid, t->memory + CALLS_OFFSET, &call,
-			      sizeof(call)) &&
+	return sp_tracee_read(t->pid, t->memory, &call, sizeof(call)) &&
 	       call.result != SP_TRACEE_NOT_MADE;
 }
 
@@ -457,8 +434,13 @@ bool sp_tracee_read(pid_t pid, uint64_t from, void *to, size_t bytes)
 {
 	struct iovec here = {to, bytes};
 	struct iovec there = {(void *)(uintptr_t)from, bytes};
+	ssize_t n = process_vm_readv(pid, &here, 1, &there, 1, 0);
 
-	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)bytes;
+	/* Perhaps its main thread alone has ended. */
+	if (n < 0 && errno == ESRCH)
+		n = process_vm_readv(sp_proc_thread((uint64_t)pid), &here, 1,
+				     &there, 1, 0);
+	return n == (ssize_t)bytes;
 }
 
 bool sp_tracee_write(const struct sp_tracee *t, uint64_t to, const void *from,
@@ -467,65 +449,97 @@ bool sp_tracee_write(const struct sp_tracee *t, uint64_t to, const void *from,
 	struct iovec here = {(void *)(uintptr_t)from, bytes};
 	struct iovec there = {(void *)(uintptr_t)to, bytes};
 
-	return process_vm_writev(t->pid, &here, 1, &there, 1, 0) ==
+	return process_vm_writev(t->tid, &here, 1, &there, 1, 0) ==
 	       (ssize_t)bytes;
 }
 
-/* Where an ordinary store does not reach the instruction caches, write the code
- * by ptrace, a word at a time: that cleans them. */
+bool sp_tracee_force(const struct sp_tracee *t, uint64_t to, uint64_t word)
+{
+	return trace_thread(t, PTRACE_POKETEXT, (long)to, (long)word) == 0;
+}
+
+/* A word at a time: that cleans the instruction caches, too. */
 static bool write_code(const struct sp_tracee *t)
 {
-	long word;
+	uint64_t word;
 
-	if (SP_CPU_FETCHES_STORES)
-		return sp_tracee_write(t, t->memory, sp_cpu_code,
-				       sizeof(sp_cpu_code));
 	for (size_t at = 0; at < sizeof(sp_cpu_code); at += sizeof(word)) {
 		const size_t left = sizeof(sp_cpu_code) - at;
 
 		word = 0;
 		memcpy(&word, (const char *)sp_cpu_code + at,
 		       left < sizeof(word) ? left : sizeof(word));
-		if (trace_thread(t, PTRACE_POKETEXT, (long)(t->memory + at),
-				 word) != 0)
+		if (!sp_tracee_force(t, t->code + at, word))
 			return false;
 	}
 	return true;
 }
 
-int sp_tracee_borrow(struct sp_tracee *t, uint64_t syscall, uint64_t sigreturn,
-		     struct sp_error *err)
+static int fail_mapping(const struct sp_tracee *t, long result,
+			struct sp_error *err)
 {
-	const uint64_t map[6] = {0,
+	return sp_error_set(err, (int)result, NULL,
+			    "process %d cannot map memory for a remote call: "
+			    "%s",
+			    t->pid, strerror((int)-result));
+}
+
+static bool is_errno(long result)
+{
+	return result < 0 && result > -4096;
+}
+
+/* No page can be both written to and executed, at any moment: a process may
+ * have forbidden itself to have one. */
+static int map_memory(struct sp_tracee *t, struct sp_error *err)
+{
+	const uint64_t all[6] = {0,
 				 SP_TRACEE_MEMORY,
-				 PROT_READ | PROT_WRITE | PROT_EXEC,
+				 PROT_READ | PROT_WRITE,
 				 MAP_PRIVATE | MAP_ANONYMOUS,
 				 UINT64_MAX,
 				 0};
+	uint64_t code[6] = {0,
+			    SP_TRACEE_CODE,
+			    PROT_READ | PROT_EXEC,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+			    UINT64_MAX,
+			    0};
 	long memory;
+
+	if (!prepare_syscall(t, SYS_mmap, all, t->stack_frame) ||
+	    !hold_signals(t))
+		return sp_error_set(err, -EIO, NULL,
+				    "thread %d cannot be made to map memory",
+				    t->tid);
+	memory = make_syscall(t);
+	if (is_errno(memory))
+		return fail_mapping(t, memory, err);
+	t->code = code[0] = (uint64_t)memory;
+	t->memory = t->code + SP_TRACEE_CODE;
+	t->frame = sp_frames_write_in_memory(t);
+	memory = sp_tracee_syscall(t, SYS_mmap, code);
+	return is_errno(memory) ? fail_mapping(t, memory, err) : 0;
+}
+
+int sp_tracee_borrow(struct sp_tracee *t, uint64_t syscall, uint64_t sigreturn,
+		     struct sp_error *err)
+{
+	int r;
 
 	t->syscall = syscall;
 	t->sigreturn = sigreturn;
 	if (!save_state(t))
-		return sp_error_set(err, -errno, NULL,
+		return sp_error_set(err, -EIO, NULL,
 				    "the registers of thread %d cannot be read",
 				    t->tid);
 	sp_frames_write_on_stack(t);
 	/* Block signals only after the frame is written, because returning
 	 * through the frame unblocks them. */
 	t->is_borrowed = true;
-	if (!prepare_syscall(t, SYS_mmap, map) || !hold_signals(t))
-		return sp_error_set(err, -EIO, NULL,
-				    "thread %d cannot be made to map memory",
-				    t->tid);
-	memory = make_syscall(t);
-	if (memory < 0 && memory > -4096)
-		return sp_error_set(err, (int)memory, NULL,
-				    "process %d cannot map memory for a remote "
-				    "call: %s",
-				    t->pid, strerror((int)-memory));
-	t->memory = (uint64_t)memory;
-	t->frame = sp_frames_write(t, t->memory, t->memory + SP_TRACEE_MEMORY);
+	r = map_memory(t, err);
+	if (r < 0)
+		return r;
 	if (!t->frame || !write_code(t))
 		return sp_error_set(err, -EIO, NULL,
 				    "the memory of process %d cannot be "

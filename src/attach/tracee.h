@@ -36,7 +36,8 @@ struct sp_tracee {
 	uint64_t stack_frame;   /* signal frame on its own stack, or 0 */
 	struct sp_hurry *hurry; /* raises its priority; borrowed, or NULL */
 	bool undoes_hurry;      /* stack_frame restores the priority */
-	uint64_t memory;        /* of SP_TRACEE_MEMORY bytes in it, or 0 */
+	uint64_t code;          /* our memory in the process, or 0 */
+	uint64_t memory;        /* the part of it that can be written to */
 	uint64_t frame;         /* signal frame in that memory */
 	/* The remote calls: 1: not known to have ended; 0: they have; or the
 	 * negative errno with which they ended. */
@@ -48,27 +49,24 @@ struct sp_tracee {
 };
 
 /*
- * The memory in the process has code and the list of calls, then from
+ * Our memory in the process, SP_TRACEE_MEMORY bytes, has code, which cannot be
+ * written to, in its first SP_TRACEE_CODE bytes, the largest page that there
+ * is.  The rest, which cannot be executed, has the list of calls, then from
  * SP_TRACEE_FREE to SP_TRACEE_ROOM bytes for the caller, then a stack.
  */
 #define SP_TRACEE_CALLS  4u /* the most remote calls at a time */
 #define SP_TRACEE_FREE   1024u
-#define SP_TRACEE_ROOM   8192u
-#define SP_TRACEE_MEMORY (256u << 10)
-
-/* Block SIGCHLD, by which the kernel reports stops.  Call it once in the
- * process that traces, before all functions below; SIGCHLD stays blocked. */
-void sp_tracee_begin(void);
-
-/* Wait until a traced thread has stopped or ended, at most 1 ms. */
-void sp_tracee_nap(void);
+#define SP_TRACEE_ROOM   10240u
+#define SP_TRACEE_CODE   (64u << 10)
+#define SP_TRACEE_MEMORY (320u << 10)
 
 /*
  * Trace thread `tid` of process `pid` and ask it to stop.  *t keeps `idle` and
  * `idle_arg`; the rest is initialised.  `without_filter`: seccomp filters do
  * not apply to the thread while it is traced, which only root may ask for.  0;
- * or *err and -ESRCH: there is no such thread; -EPERM: it may not be traced, or
- * is just ending.
+ * or *err and -ESRCH: there is no such thread; -EPERM: it may not be traced, is
+ * traced by another process, or is just ending; -EINTR: a thread of the process
+ * is in execve; -EINVAL or -EIO: this kernel cannot suspend filters.
  */
 int sp_tracee_ask(struct sp_tracee *t, pid_t pid, pid_t tid,
 		  bool without_filter, struct sp_error *err);
@@ -97,8 +95,8 @@ int sp_tracee_borrow(struct sp_tracee *t, uint64_t syscall, uint64_t sigreturn,
 /*
  * Make a borrowed thread do the system call n.  Its result (a negative errno if
  * it failed); -EIO: the thread cannot be controlled any more.  If this program
- * is killed during the call and the thread has no stack_frame, the process
- * crashes; remote calls have no such moment.
+ * is killed while our memory is mapped or unmapped, and the thread has no
+ * stack_frame, the process crashes; other calls have no such moment.
  */
 long sp_tracee_syscall(struct sp_tracee *t, long n, const uint64_t args[6]);
 
@@ -136,3 +134,7 @@ bool sp_tracee_abandon(struct sp_tracee *t);
 bool sp_tracee_read(pid_t pid, uint64_t from, void *to, size_t bytes);
 bool sp_tracee_write(const struct sp_tracee *t, uint64_t to, const void *from,
 		     size_t bytes);
+
+/* Write a word to memory that the process itself may not write to; the thread
+ * is stopped.  False: there is no such memory. */
+bool sp_tracee_force(const struct sp_tracee *t, uint64_t to, uint64_t word);

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/error.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+/* They are macros to an analyser. */
+#undef sp_error_set
+#undef sp_error_set_at
+#undef sp_error_memory
 
 int sp_error_set(struct sp_error *err, int code, const char *file,
 		 const char *format, ...)

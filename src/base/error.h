@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,6 +35,15 @@ int sp_error_memory(struct sp_error *err, const char *file);
 int sp_error_set_at(struct sp_error *err, int code, const char *file,
 		    uint64_t offset, const char *field, const char *format, ...)
 	__attribute__((format(printf, 6, 7)));
+
+#ifdef __clang_analyzer__
+/* It sees one source at a time, and would take a failure for none. */
+#define sp_error_set(err, code, ...)                                           \
+	(sp_error_set(err, code, __VA_ARGS__), (code))
+#define sp_error_set_at(err, code, ...)                                        \
+	(sp_error_set_at(err, code, __VA_ARGS__), (code))
+#define sp_error_memory(err, file) (sp_error_memory(err, file), -ENOMEM)
+#endif
 
 /* One line "FILE: offset N: FIELD: MESSAGE" into buf, always terminated. */
 void sp_error_describe(const struct sp_error *err, char *buf, uint64_t size);

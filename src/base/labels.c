@@ -72,8 +72,7 @@ const char *sp_labels_check(const char *text)
 			return "has more than 32 labels";
 		if (at[bytes] == ',' && !at[bytes + 1])
 			return "ends with a comma";
-		sp_labels_next(&at, &label);
-		if (has_key(text, begin, &label))
+		if (sp_labels_next(&at, &label) && has_key(text, begin, &label))
 			return "has the same key twice";
 	}
 	return NULL;

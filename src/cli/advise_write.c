@@ -207,11 +207,17 @@ static void print_notes(FILE *out, const struct sp_advice *a)
 			a->n_sites - a->n_told, SP_ADVISE_SITE_SAMPLES);
 	if (a->is_mixed)
 		fputs("  - the period changed: \"*\" is the longest\n", out);
-	if (a->profile->unsampled_bytes)
+	if (sp_profile_off_bytes(a->profile))
 		fprintf(out,
 			"  - %s were allocated while nothing was sampled: "
 			"functions are judged without them\n",
-			sp_text_bytes((double)a->profile->unsampled_bytes)
+			sp_text_bytes((double)sp_profile_off_bytes(a->profile))
+				.text);
+	if (a->profile->discarded_bytes)
+		fprintf(out,
+			"  - the samples of %s were discarded to keep the file "
+			"to its size: functions are judged without them\n",
+			sp_text_bytes((double)a->profile->discarded_bytes)
 				.text);
 	if (lost)
 		fprintf(out, "  - %s samples were lost\n",

@@ -3,6 +3,7 @@
 
 #include "cli/leaks.h"
 #include "text/json.h"
+#include "text/lack.h"
 
 static void write_windows(struct sp_json *json, const char *key,
 			  const double *windows)
@@ -78,6 +79,7 @@ void sp_leaks_write_json(FILE *out, const struct sp_aggregate *aggregate,
 {
 	const struct sp_profile *p = aggregate->analysis->profile;
 	const struct sp_leaks *l = sites->leaks;
+	const struct sp_whole whole = sp_whole_of(p);
 	const struct sp_aggregate_function **by_row =
 		sp_aggregate_by_row(aggregate);
 	struct sp_json json = {.out = out, .is_first = true};
@@ -86,6 +88,7 @@ void sp_leaks_write_json(FILE *out, const struct sp_aggregate *aggregate,
 	sp_json_string(&json, "program", p->program);
 	sp_json_u64(&json, "duration_ns", p->duration_ns);
 	sp_json_bool(&json, "running", p->end == SP_PROFILE_END_RUNNING);
+	sp_lack_json(&json, &whole);
 	sp_json_u64(&json, "from_ns", l->clock.edge_ns[0]);
 	sp_json_u64(&json, "judged_from_ns", l->clock.edge_ns[SP_GROWTH_START]);
 	sp_json_u64(&json, "to_ns", l->clock.edge_ns[SP_GROWTH_WINDOWS]);

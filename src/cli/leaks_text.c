@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/array.h"
 #include "cli/leaks.h"
 #include "stats/estimate.h"
+#include "text/lack.h"
 #include "text/lines.h"
 #include "text/style.h"
 #include "text/text.h"
@@ -51,11 +53,17 @@ static void print_curve(FILE *out, const struct sp_growth *g)
 
 /* ---- the head ---- */
 
-static void print_rate(FILE *out, const struct sp_leak_site *s)
+static void print_rate(const struct page *page, const struct sp_leak_site *s)
 {
+	FILE *out = page->out;
 	const struct sp_interval rate = s->per_s;
 
-	if (rate.lo > 0)
+	if (s->leak->verdict == SP_LEAK_STEADY)
+		fprintf(out, "at most %s/s more at the end",
+			sp_text_bytes(fmax(s->leak->half_bytes.hi, 0) /
+				      (page->sites->seconds / 2))
+				.text);
+	else if (rate.lo > 0)
 		fprintf(out, "%s/s more (%s: %s)",
 			sp_text_bytes(rate.value).text,
 			sp_text_level(LEVEL).text, sp_text_interval(rate).text);
@@ -100,7 +108,7 @@ static void print_head(const struct page *page)
 	fprintf(out, "  all       %s", words_of(s->all.leak));
 	if (s->all.samples) {
 		fputs(": ", out);
-		print_rate(out, &s->all);
+		print_rate(page, &s->all);
 	}
 	putc('\n', out);
 }
@@ -232,24 +240,53 @@ static void print_others(const struct page *page, size_t first, size_t n)
 	if (period)
 		fprintf(out, "  a period of %s would decide half of them\n",
 			sp_text_size(period).text);
+	else
+		fputs("  no period would decide half of them: run longer\n",
+		      out);
 }
 
 static void print_steady(const struct page *page, size_t first, size_t n)
 {
 	const struct sp_leak_site *s = &page->sites->sites[first];
-	double most = 0;
+	const struct sp_leak_site *largest = s;
+	double most;
 
 	/* in the second half: what grew before has stopped */
-	for (size_t i = 0; i < n; i++)
-		if (s[i].leak->half_bytes.hi > most)
-			most = s[i].leak->half_bytes.hi;
-	most /= page->sites->seconds / 2;
+	for (size_t i = 1; i < n; i++)
+		if (s[i].leak->half_bytes.hi > largest->leak->half_bytes.hi)
+			largest = &s[i];
+	most = largest->leak->half_bytes.hi / (page->sites->seconds / 2);
 	fprintf(page->out, "\nSteady: %zu %s", n,
 		sp_view_row_noun(page->aggregate->granularity, n));
-	if (most > 0)
-		fprintf(page->out, ", each grows by at most %s/s at the end",
-			sp_text_bytes(most).text);
 	fputs(".\n", page->out);
+	if (!(most > 0))
+		return;
+	fprintf(page->out,
+		"  at the end at most %s/s more: ", sp_text_bytes(most).text);
+	print_name(page, largest->function);
+}
+
+/* Nothing that may be one is called none. */
+static void print_no_leak(const struct page *page)
+{
+	const struct sp_leak_sites *s = page->sites;
+	double largest = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_sites; i++) {
+		if (section_of(s->sites[i].leak) != GROWING)
+			continue;
+		largest = fmax(largest, s->sites[i].per_s.value);
+		n++;
+	}
+	if (n)
+		fprintf(page->out,
+			"\nNo leak is certain: %zu %s may be one, and the "
+			"largest grows by %s/s.\n",
+			n, sp_view_row_noun(page->aggregate->granularity, n),
+			sp_text_bytes(largest).text);
+	else
+		fputs("\nNo leak was found.\n", page->out);
 }
 
 static void print_sections(const struct page *page)
@@ -258,7 +295,7 @@ static void print_sections(const struct page *page)
 	size_t first = 0, n;
 
 	if (!s->leaks->judging.n_leaks)
-		fputs("\nNo leak was found.\n", page->out);
+		print_no_leak(page);
 	for (enum section at = LEAKS; at < SECTIONS; at++, first += n) {
 		for (n = 0; first + n < s->n_sites &&
 			    section_of(s->sites[first + n].leak) == at;)
@@ -282,6 +319,7 @@ static void print_notes(const struct page *page)
 	const struct sp_leaks *l = page->sites->leaks;
 	const uint64_t *edge = l->clock.edge_ns;
 	const uint64_t lost = sp_profile_lost_samples(p);
+	const struct sp_whole whole = sp_whole_of(p);
 	FILE *out = page->out;
 	bool in_steps = false;
 
@@ -318,14 +356,24 @@ static void print_notes(const struct page *page)
 		fputs("  - it allocated unevenly: windows were also cut by "
 		      "bytes\n",
 		      out);
-	if (p->unsampled_bytes)
+	if (sp_profile_off_bytes(p))
 		fprintf(out,
 			"  - %s were allocated while nothing was sampled, and "
 			"are not judged\n",
-			sp_text_bytes((double)p->unsampled_bytes).text);
+			sp_text_bytes((double)sp_profile_off_bytes(p)).text);
+	if (p->discarded_bytes)
+		fprintf(out,
+			"  - the samples of %s were discarded to keep the file "
+			"to its size, and are not judged\n",
+			sp_text_bytes((double)p->discarded_bytes).text);
 	if (lost)
 		fprintf(out, "  - %s samples were lost\n",
 			sp_text_count(lost).text);
+	if (!sp_whole_is_all(&whole)) {
+		fputs("  - ", out);
+		sp_lack_print(out, &whole);
+		fputs("; nothing is judged beyond\n", out);
+	}
 }
 
 void sp_leaks_write_text(FILE *out, const struct sp_aggregate *aggregate,

@@ -115,6 +115,15 @@ static bool take_watch(void *part, const char *text)
 	       o->watch_ns >= WATCH_MIN_NS && o->watch_ns <= WATCH_MAX_NS;
 }
 
+static bool take_json_old(void *part, const char *text)
+{
+	struct sp_options *o = part;
+
+	(void)text;
+	o->json = o->json_old = true;
+	return true;
+}
+
 #define FLAG(name, member, help)                                               \
 	SP_ARGUMENT_FLAG(struct sp_options, name, member, help)
 
@@ -167,6 +176,9 @@ static const struct sp_argument report_arguments[] = {
 	     "bytes by object size instead of functions: exact for\n"
 	     "all allocations, estimated for a view or a part"),
 	FLAG("json", json, "everything, or this command's output, as JSON"),
+	{"json-old", 0, NULL, NULL, take_json_old, 0,
+	 "the same with all frames in each stack, as before 0.3;\n"
+	 "only until 0.4"},
 	FLAG("csv", csv, "the table as CSV"),
 	FLAG("simultaneous", simultaneous,
 	     "wider intervals: all rows shown hold together"),

@@ -74,6 +74,7 @@ struct sp_options {
 	bool timeline;
 	bool sizes;
 	bool json;
+	bool json_old; /* in version 1 of the JSON (view/view_json_frames.h) */
 	bool csv;
 	bool ascii;
 	uint64_t watch_ns; /* 0: once */

@@ -133,7 +133,8 @@ static const struct sp_argument question[] = {
 	{"at", 0, "TIME|NAME", "a time since the start: 2s, 500ms, 50%, end",
 	 take_at, 0,
 	 "the moment of live and leaks: a time (default end), or\n"
-	 "a snapshot that the program named"},
+	 "a snapshot that the program named; with --view peak\n"
+	 "another moment than that of the peak"},
 	{"tail", 0, "TIME", "a share of the run or a time: 10%, 2s", take_tail,
 	 0, "how old a leak is at least (default 10% of the run)"},
 	{"within", 0, "SIZE|TIME", "bytes or a time: 64K, 10ms", take_within, 0,
@@ -296,9 +297,10 @@ int sp_options_settle(struct sp_question *q, struct sp_error *err)
 			  : q->tail.kind ? SP_VIEW_LEAKS
 					 : SP_VIEW_LIVE;
 	}
-	if (q->at.kind && q->view != SP_VIEW_LIVE && q->view != SP_VIEW_LEAKS)
+	if (q->at.kind && q->view != SP_VIEW_LIVE && q->view != SP_VIEW_LEAKS &&
+	    q->view != SP_VIEW_PEAK)
 		return sp_error_set(err, -EINVAL, NULL,
-				    "--at needs --view live or leaks");
+				    "--at needs --view live, leaks or peak");
 	if (q->tail.kind && q->view != SP_VIEW_LEAKS)
 		return sp_error_set(err, -EINVAL, NULL,
 				    "--tail needs --view leaks");

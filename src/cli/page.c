@@ -14,6 +14,7 @@
 #include "view/view_csv.h"
 #include "view/view_data.h"
 #include "view/view_json.h"
+#include "view/view_json_frames.h"
 #include "view/view_list.h"
 #include "view/view_notes.h"
 #include "view/view_peek.h"
@@ -45,17 +46,18 @@ static size_t rows_shown(uint64_t asked, size_t there)
 static void hold_together(const struct sp_options *options,
 			  struct sp_aggregate *aggregate)
 {
-	size_t n = rows_shown(options->top, aggregate->n_functions);
-	size_t n_stacks = rows_shown(options->stacks, aggregate->n_stacks);
+	size_t functions = 0, stacks = 0;
 
 	if (!options->simultaneous)
 		return;
-	if (options->json)
-		n = aggregate->n_functions > n_stacks ? aggregate->n_functions
-						      : n_stacks;
-	else if (options->has_stacks)
-		n = n_stacks;
-	sp_aggregate_hold_together(aggregate, n);
+	if (options->has_stacks || options->json)
+		stacks = rows_shown(options->stacks, aggregate->n_stacks);
+	if (options->json || options->csv)
+		functions = rows_shown(options->json ? 0 : options->top,
+				       aggregate->n_functions);
+	else if (!options->has_stacks)
+		functions = sp_view_top_rows(aggregate, options->top);
+	sp_aggregate_hold_together(aggregate, functions, stacks);
 }
 
 static void print_next(const struct page *page, const char *arguments)
@@ -125,6 +127,11 @@ static enum sp_aggregate_order order_of(const struct page *page)
 	return by_count ? SP_AGGREGATE_BY_COUNT : o->order;
 }
 
+static unsigned int json_version(const struct sp_options *o)
+{
+	return o->json_old ? 1 : SP_VIEW_JSON_VERSION;
+}
+
 static int print_functions(const struct page *page, struct sp_error *err)
 {
 	const struct sp_options *options = page->options;
@@ -139,7 +146,8 @@ static int print_functions(const struct page *page, struct sp_error *err)
 		r = sp_aggregate_drop(aggregate, options->share, err);
 	hold_together(options, aggregate);
 	if (r >= 0 && options->json)
-		r = sp_view_json_write(page->out, aggregate, err);
+		r = sp_view_json_write(page->out, aggregate,
+				       json_version(page->options), err);
 	else if (r >= 0 && options->csv)
 		sp_view_csv_functions(page->out, aggregate, options->top);
 	else if (r >= 0)
@@ -234,10 +242,9 @@ static int print_traces(const struct page *page, struct sp_aggregate *aggregate,
 	const struct sp_options *o = page->options;
 	int r;
 
-	if (o->json) {
-		sp_view_data_traces(page->out, aggregate, o->stacks);
-		return 0;
-	}
+	if (o->json)
+		return sp_view_data_traces(page->out, aggregate, o->stacks,
+					   json_version(page->options), err);
 	print_head(page);
 	r = sp_view_stacks_print(page->out, aggregate, o->stacks, true, err);
 	if (r >= 0)

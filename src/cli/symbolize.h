@@ -14,8 +14,9 @@ struct sp_symbolize_options {
 	const char *file;
 	const char *output; /* a name that ends in .zst: compressed */
 	struct sp_symbolizer_options symbols;
-	bool help;    /* asked for; nothing else counts */
-	bool version; /* likewise */
+	struct sp_moved_module *moved; /* of --module; never freed */
+	bool help;                     /* asked for; nothing else counts */
+	bool version;                  /* likewise */
 };
 
 /* As sp_options_parse(). */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "compare/caveats.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@ static void look_at(struct sp_caveats *c, const struct sp_side *side,
 		const struct sp_summary *run = side->run[i];
 
 		*has_frees &= run->has_frees;
+		c->lacking |= run->lacks_some;
 		if (run->why_incomplete && !*incomplete) {
 			sp_caveats_note(c,
 					"%s: %s: its totals are lower limits",
@@ -47,8 +49,8 @@ static void look_at(struct sp_caveats *c, const struct sp_side *side,
 		if (sp_summary_unsampled(run, NULL) > 0 && !is_unsampled) {
 			sp_caveats_note(
 				c,
-				"%s: sampling was off for %s of what it "
-				"allocated: its estimates cover the rest",
+				"%s: no samples cover %s of what it "
+				"allocated: its estimates are of the rest",
 				name,
 				sp_figure_share(sp_summary_unsampled(run, NULL))
 					.text);
@@ -159,6 +161,16 @@ int sp_caveats_init(struct sp_caveats *ret, const struct sp_pair *pair)
 				"temporary objects cannot be compared",
 				c->old_has_frees ? "new" : "old");
 	return 0;
+}
+
+struct sp_interval sp_caveats_limits(const struct sp_caveats *c,
+				     struct sp_interval change)
+{
+	if (c->lacking) {
+		change.lo = -INFINITY;
+		change.hi = INFINITY;
+	}
+	return change;
 }
 
 void sp_caveats_done(struct sp_caveats *c)

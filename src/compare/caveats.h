@@ -18,7 +18,9 @@ struct sp_caveats {
 	bool old_incomplete;
 	bool new_incomplete;
 	bool doubtful;  /* samples were lost: estimates may be too low */
-	bool unsampled; /* sampling was off for a part of a run */
+	bool unsampled; /* no samples cover a part of a run */
+	bool lacking;   /* a run lacks some of what was recorded: no change is
+			 * known within limits */
 	bool old_has_frees;
 	bool new_has_frees;
 	struct sp_names names;
@@ -30,6 +32,10 @@ __attribute__((format(printf, 2, 3))) void sp_caveats_note(
 
 /* 0 and *ret, to be released; -ENOMEM. */
 int sp_caveats_init(struct sp_caveats *ret, const struct sp_pair *pair);
+
+/* The limits of a change between the sides. */
+struct sp_interval sp_caveats_limits(const struct sp_caveats *caveats,
+				     struct sp_interval change);
 
 void sp_caveats_done(struct sp_caveats *caveats);
 

@@ -64,13 +64,14 @@ static void judge_cap(const struct sp_checker *c, struct sp_finding *f,
 }
 
 static void judge_change(const struct sp_checker *c, struct sp_finding *f,
-			 const struct sp_runs *old, const struct sp_runs *new)
+			 const struct sp_runs *old, const struct sp_runs *new,
+			 const struct sp_run_noise *noise)
 {
 	const struct sp_allowance *a = &f->limit->allowance;
 	const double level = c->check->level;
-	const enum sp_change up = sp_change_up(old, new, a, NULL, level);
+	const enum sp_change up = sp_change_up(old, new, a, noise, level);
 	const enum sp_change down =
-		f->limit->both_ways ? sp_change_down(old, new, a, NULL, level)
+		f->limit->both_ways ? sp_change_down(old, new, a, noise, level)
 				    : SP_CHANGE_WITHIN;
 
 	if (up == SP_CHANGE_BEYOND)
@@ -91,44 +92,52 @@ static void judge_change(const struct sp_checker *c, struct sp_finding *f,
 
 /* The growth that the samples could have shown, and the period that would. */
 static void look_ahead(const struct sp_checker *c, struct sp_finding *f,
-		       const struct sp_runs *old, const struct sp_runs *new)
+		       const struct sp_runs *old, const struct sp_runs *new,
+		       const struct sp_run_noise *noise)
 {
 	const double level = c->check->level;
+	const struct sp_reach reach = {
+		old,           new, f->limit->allowance, noise, (1 - level) / 2,
+		SP_CHECK_POWER};
 	const double allowed = allowed_growth(&f->limit->allowance, old->mean);
-	const double a = sp_relative_variance(old, NULL);
-	const double b = sp_relative_variance(new, NULL);
+	const double mean = fmax(old->mean, new->mean);
+	const double sampling =
+		fmax(old->noise / (double)old->n, new->noise / (double)new->n);
 	const double needed =
 		sp_variance_needed(allowed, level, SP_CHECK_POWER);
 	const double period = (double)c->pair->new.run[0]->period_bytes;
 
 	if (!(old->noise + new->noise > 0))
 		return;
-	f->detectable =
-		sp_detectable_growth(a, b, allowed, level, SP_CHECK_POWER);
+	f->detectable = old->mean > 0 ? sp_reach_growth(&reach) : INFINITY;
 	if (f->verdict != SP_VERDICT_CANNOT_TELL || !(allowed > 0) ||
-	    !isfinite(a + b))
+	    !(old->mean > 0) || !(new->mean > 0))
 		return;
-	f->period_needed =
-		(uint64_t)fmax(1, floor(period * needed / fmax(a, b)));
-	if (old->n + new->n > 2 &&
-	    (old->var > 2 * old->noise || new->var > 2 * new->noise))
+	f->period_needed = (uint64_t)fmax(
+		1, floor(period * needed * mean * mean / sampling));
+	if (sp_runs_own_variance(old, new, noise) * mean * mean >
+	    fmax(old->noise, new->noise))
 		f->period_needed = 0; /* the program's own noise is larger */
 	if ((double)f->period_needed >= period)
 		f->period_needed = 0; /* this period decides most times */
 }
 
 static void set_figures(const struct sp_checker *c, struct sp_finding *f,
-			const struct sp_runs *old, const struct sp_runs *new)
+			const struct sp_runs *old, const struct sp_runs *new,
+			const struct sp_run_noise *noise)
 {
 	const double level = c->check->level;
 
 	f->has_figures = true;
 	f->new = sp_runs_mean(new, level);
+	if (c->check->caveats.lacking)
+		f->new.hi = INFINITY;
 	if (!old)
 		return;
 	f->has_old = true;
 	f->old = sp_runs_mean(old, level);
-	f->change = sp_contrast(old, new, 1, NULL, level);
+	f->change = sp_caveats_limits(&c->check->caveats,
+				      sp_contrast(old, new, 1, noise, level));
 }
 
 static int sum_both(const struct sp_checker *c, const struct sp_limit *limit,
@@ -177,9 +186,11 @@ static int check_pattern(const struct sp_checker *c,
 static int doubt_moved(const struct sp_checker *c, struct sp_finding *f,
 		       const struct sp_match_of *of,
 		       const struct sp_frame_set *only,
-		       const struct sp_runs *old, const struct sp_runs *new)
+		       const struct sp_runs *old, const struct sp_runs *new,
+		       const struct sp_run_noise *noise)
 {
 	const struct sp_moved_test test = {.of = of,
+					   .noise = noise,
 					   .allowance = f->limit->allowance,
 					   .is_down = f->verdict ==
 						      SP_VERDICT_IMPROVED,
@@ -191,7 +202,7 @@ static int doubt_moved(const struct sp_checker *c, struct sp_finding *f,
 	uint32_t *paths;
 	int r;
 
-	if (f->limit->kind != SP_LIMIT_SITE ||
+	if (!c->moved || f->limit->kind != SP_LIMIT_SITE ||
 	    (f->verdict != SP_VERDICT_REGRESSION &&
 	     f->verdict != SP_VERDICT_IMPROVED && !is_gone))
 		return 0;
@@ -243,25 +254,28 @@ static int check_amount(const struct sp_checker *c, struct sp_finding *f)
 	const struct sp_limit *limit = f->limit;
 	const struct sp_match_of of = sp_check_samples_of(limit);
 	struct sp_frame_set only = {0};
-	struct sp_runs old, new;
+	struct sp_runs old = {.mean = 0}, new = {.mean = 0};
+	struct sp_run_noise noise = {0};
 	int r = sp_amount_frames(c->pair->paths, limit, &only, c->err);
 
 	if (!r)
 		r = check_pattern(c, limit, &only);
 	if (!r)
 		r = sum_both(c, limit, &only, &old, &new);
+	if (!r && limit->pattern && c->pair->old.n)
+		r = sp_check_noise(c, &of, &noise);
 	if (r < 0)
 		goto out;
 	set_figures(c, f,
 		    c->pair->old.n && !(limit->phase && limit->is_cap) ? &old
 								       : NULL,
-		    &new);
+		    &new, &noise);
 	if (limit->is_cap) {
 		judge_cap(c, f, &new);
 	} else {
-		judge_change(c, f, &old, &new);
-		look_ahead(c, f, &old, &new);
-		r = doubt_moved(c, f, &of, &only, &old, &new);
+		judge_change(c, f, &old, &new, &noise);
+		look_ahead(c, f, &old, &new, &noise);
+		r = doubt_moved(c, f, &of, &only, &old, &new, &noise);
 	}
 	if (r < 0 || doubt_names(c, f, &only))
 		goto out;
@@ -322,8 +336,8 @@ static bool is_answerable(const struct sp_checker *c, struct sp_finding *f)
 	return f->verdict == SP_VERDICT_PASS;
 }
 
-/* Allocations while sampling was off are in no estimate: the side's first run
- * with some, or NULL. */
+/* Allocations while sampling was off, or whose samples were discarded, are in
+ * no estimate: the side's first run with some, or NULL. */
 static const struct sp_summary *find_unsampled(const struct sp_side *side,
 					       const char *phase)
 {
@@ -346,7 +360,7 @@ static bool doubt_unsampled(const struct sp_checker *c, struct sp_finding *f)
 	    (f->limit->is_cap && f->verdict == SP_VERDICT_REGRESSION))
 		return false;
 	sp_check_cannot_tell(
-		f, "%s: sampling was off for %s of what was allocated",
+		f, "%s: no samples cover %s of what was allocated",
 		new ? "new" : "old",
 		sp_figure_share(sp_summary_unsampled(run, phase)).text);
 	return true;
@@ -429,7 +443,9 @@ int sp_check_new(struct sp_pair *pair, const struct sp_limits *limits,
 	check->findings = calloc(limits->n + 1, sizeof(*check->findings));
 	if (!check->findings || sp_caveats_init(&check->caveats, pair) < 0)
 		goto out;
-	r = pair->old.n ? sp_caveats_lambdas(&check->caveats, pair) : 0;
+	r = sp_match_homes(pair);
+	if (!r && pair->old.n)
+		r = sp_caveats_lambdas(&check->caveats, pair);
 	if (!r && pair->old.n)
 		r = rename_old(pair, check);
 	if (!r)

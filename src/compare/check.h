@@ -138,6 +138,11 @@ int sp_explain(const struct sp_checker *checker, const struct sp_match_of *of,
 	       const struct sp_frame_set *only, bool is_down,
 	       struct sp_finding *finding);
 
+/* The noise between runs of a function, or module, of a limit by itself;
+ * -ENOMEM or 0. */
+int sp_check_noise(const struct sp_checker *checker,
+		   const struct sp_match_of *of, struct sp_run_noise *ret);
+
 /* The functions that were rejected, the largest change first, each with its
  * paths; -ENOMEM or 0. */
 int sp_explain_sites(const struct sp_checker *checker,

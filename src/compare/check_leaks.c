@@ -108,6 +108,7 @@ int sp_check_leaks(const struct sp_checker *c, struct sp_finding *f)
 					     : "a baseline has no leak rates");
 		return 0;
 	}
+	f->n_culprits = 0;
 	f->culprits = calloc(room, sizeof(*f->culprits));
 	if (!f->culprits)
 		return -ENOMEM;

@@ -8,37 +8,6 @@
 #include "compare/check.h"
 #include "text/figures.h"
 
-/* Bytes of a new function that would have been found among n. */
-static double new_site_bytes(const struct sp_checker *c,
-			     const struct sp_allowance *allowance, size_t n,
-			     double rate)
-{
-	const struct sp_allowance growth = {.growth = allowance->growth};
-	const uint64_t period = c->pair->new.run[0]->period_bytes;
-	const double p_largest = rate / (double)(n ? n : 1);
-	const struct sp_law_used plain = {0};
-	struct sp_acc none, some;
-	struct sp_runs old, new;
-
-	if (period == 1)
-		return allowance->amount + 1;
-	sp_acc_init(&none, period);
-	sp_acc_init(&some, period);
-	sp_runs_sampled(&old, &none, 1, false);
-	old.n = c->pair->old.n;
-	do {
-		sp_acc_add(&some, &plain, 1, 0, period);
-		sp_runs_sampled(&new, &some, 1, false);
-		new.n = c->pair->new.n;
-		new.mean /= (double)new.n;
-	} while (some.samples < 1000 &&
-		 sp_change_p(&old, &new, &growth, false, NULL, p_largest) == 1);
-	/* expected bytes of a function that is unseen once in twenty times */
-	return pow(sqrt((double)some.samples) + 0.83, 2) * (double)period /
-		       (double)new.n +
-	       allowance->amount;
-}
-
 static const struct sp_match_row *largest_row(const struct sp_match_row *rows,
 					      size_t n)
 {
@@ -69,7 +38,8 @@ static bool is_within(const struct sp_checker *c, const struct sp_limit *limit,
  * period would help. */
 static uint64_t period_for(const struct sp_checker *c,
 			   const struct sp_limit *limit,
-			   const struct sp_match_row *row)
+			   const struct sp_match_row *row,
+			   const struct sp_run_noise *noise)
 {
 	const double size = fmax(row->old.mean, row->new.mean);
 	const double allowed =
@@ -79,8 +49,8 @@ static uint64_t period_for(const struct sp_checker *c,
 				2 / (size * size);
 	const double period = (double)c->pair->new.run[0]->period_bytes;
 
-	if (row->old.var > 2 * row->old.noise ||
-	    row->new.var > 2 * row->new.noise)
+	if (sp_runs_own_variance(&row->old, &row->new, noise) * size * size >
+	    fmax(row->old.noise, row->new.noise))
 		return 0; /* the program's own noise is larger */
 	return (uint64_t)fmax(1,
 			      floor(period *
@@ -130,7 +100,7 @@ static void judge_unfound(const struct sp_checker *c, struct sp_finding *f,
 		sum += size;
 		if (is_within(c, f->limit, &rows[i], noise))
 			continue;
-		needed = period_for(c, f->limit, &rows[i]);
+		needed = period_for(c, f->limit, &rows[i], noise);
 		period = f->n_undecided++ || !is_period
 				 ? (needed < period ? needed : period)
 				 : needed;
@@ -152,18 +122,21 @@ static void judge_sites(const struct sp_checker *c, struct sp_finding *f,
 			const struct sp_run_noise *noise)
 {
 	const struct sp_match_row *best = largest_row(rows, n);
-	const double rate = 1 - c->check->level;
+	struct sp_reach reach = {.allowance = f->limit->allowance,
+				 .noise = noise,
+				 .power = SP_CHECK_POWER};
 
-	f->new_site_bytes =
-		new_site_bytes(c, &f->limit->allowance, f->n_tests, rate);
 	if (!best) {
 		sp_check_cannot_tell(f, "nothing was sampled");
 		return;
 	}
-	f->detectable = sp_detectable_growth(
-		sp_relative_variance(&best->old, noise),
-		sp_relative_variance(&best->old, noise),
-		f->limit->allowance.growth, 1 - 2 * rate, SP_CHECK_POWER);
+	reach.old = &best->old;
+	reach.new = &best->new;
+	/* the first of many that are rejected */
+	reach.p = (1 - c->check->level) / (double)(f->n_tests ? f->n_tests : 1);
+	f->new_site_bytes =
+		sp_reach_new(&reach, c->pair->new.run[0]->period_bytes);
+	f->detectable = best->old.mean > 0 ? sp_reach_growth(&reach) : INFINITY;
 	if (!f->n_culprits) {
 		judge_unfound(c, f, rows, n, noise);
 		if (!f->n_moved)
@@ -271,7 +244,7 @@ static int check_rows(const struct sp_checker *c, struct sp_finding *f,
 					   .allowance = test.allowance,
 					   .noise = &noise,
 					   .p = test.rate};
-	int r = p ? sp_match_noise(rows, n, &noise) : -ENOMEM;
+	int r = p ? sp_match_noise(c->pair, of, rows, n, &noise) : -ENOMEM;
 
 	if (!r)
 		r = sp_match_test(rows, n, &test, &noise, p, &threshold,
@@ -283,6 +256,30 @@ static int check_rows(const struct sp_checker *c, struct sp_finding *f,
 	if (!r)
 		judge_sites(c, f, rows, n, &noise);
 	free(p);
+	return r;
+}
+
+/* Only how large it is at most: one function of many is not looked at by
+ * itself (E30). */
+int sp_check_noise(const struct sp_checker *c, const struct sp_match_of *of,
+		   struct sp_run_noise *ret)
+{
+	struct sp_match_of flat = *of;
+	struct sp_match_row *rows;
+	struct sp_keys keys;
+	size_t n;
+	int r = sp_keys_flat(c->pair->paths, NULL, &keys);
+
+	if (r < 0)
+		return r;
+	flat.is_whole = false;
+	r = sp_match_new(c->pair, &flat, &keys, NULL, &rows, &n);
+	if (!r) {
+		r = sp_match_noise(c->pair, &flat, rows, n, ret);
+		ret->freedom = 0;
+		free(rows);
+	}
+	sp_keys_done(&keys);
 	return r;
 }
 

@@ -53,7 +53,9 @@ static int add_totals(struct sp_diff *d, const struct sp_pair *pair)
 			.is_exact = i < 2,
 			.old = sp_runs_mean(&old, d->level),
 			.new = sp_runs_mean(&new, d->level),
-			.change = sp_contrast(&old, &new, 1, NULL, d->level),
+			.change = sp_caveats_limits(
+				&d->caveats,
+				sp_contrast(&old, &new, 1, NULL, d->level)),
 		};
 		d->n_totals++;
 	}
@@ -110,6 +112,8 @@ int sp_diff_new(struct sp_pair *pair, enum sp_view view, double level,
 	d->view = view;
 	d->level = level;
 	r = set_head(d, pair);
+	if (!r)
+		r = sp_match_homes(pair);
 	if (!r)
 		r = sp_caveats_lambdas(&d->caveats, pair);
 	if (!r)

@@ -133,7 +133,8 @@ static void set_figures(const struct sp_diff *d, struct sp_diff_row *row,
 {
 	row->old = sp_runs_mean(old, d->level);
 	row->new = sp_runs_mean(new, d->level);
-	row->change = sp_contrast(old, new, 1, noise, d->level);
+	row->change = sp_caveats_limits(
+		&d->caveats, sp_contrast(old, new, 1, noise, d->level));
 }
 
 static int fill_rows(struct filler *f, const double *p, double threshold,
@@ -147,7 +148,8 @@ static int fill_rows(struct filler *f, const double *p, double threshold,
 			.old_samples = m->old_samples,
 			.new_samples = m->new_samples,
 			.is_told = p[i] <= threshold &&
-				   !f->diff->caveats.unsampled,
+				   !f->diff->caveats.unsampled &&
+				   !f->diff->caveats.lacking,
 			.is_comparable = true,
 		};
 		set_figures(f->diff, row, &m->old, &m->new, noise);
@@ -172,7 +174,9 @@ static int make_rows(struct filler *f)
 		return r;
 	p = calloc(f->n + 1, sizeof(*p));
 	f->rows = calloc(f->n + 1, sizeof(*f->rows));
-	r = p && f->rows ? sp_match_noise(f->match, f->n, &noise) : -ENOMEM;
+	r = p && f->rows ? sp_match_noise(f->pair, &f->plan->of, f->match, f->n,
+					  &noise)
+			 : -ENOMEM;
 	if (!r)
 		r = sp_match_test(f->match, f->n, &test, &noise, p, &threshold,
 				  &n_tested);

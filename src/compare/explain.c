@@ -107,10 +107,11 @@ static int find_candidates(const struct sp_checker *c,
 {
 	const struct sp_match_test test = {.both_ways = true,
 					   .rate = 1 - c->check->level};
-	double *p = calloc(n + 1, sizeof(*p)), threshold;
+	double *p = calloc(n + 1, sizeof(*p)), threshold = 0;
 	struct candidate *found = calloc(n + 1, sizeof(*found));
 	size_t n_tested;
-	int r = p && found ? sp_match_noise(rows, n, noise) : -ENOMEM;
+	int r = p && found ? sp_match_noise(c->pair, of, rows, n, noise)
+			   : -ENOMEM;
 
 	if (!r)
 		r = sp_match_test(rows, n, &test, noise, p, &threshold,

@@ -54,7 +54,7 @@ static char *trimmed_text(const char *text, size_t n)
 static bool parse_amount(const struct sp_limit *limit, const char *text,
 			 double *ret)
 {
-	uint64_t amount;
+	uint64_t amount = 0;
 
 	if (!(sp_limit_is_bytes(limit) ? sp_parse_size : sp_parse_u64)(text,
 								       &amount))

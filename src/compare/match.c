@@ -194,9 +194,56 @@ int sp_match_paths(const struct sp_pair *pair, const struct sp_match_of *of,
 /* Rows from which the program's own noise is learnt. */
 #define SAMPLES_FOR_NOISE 5
 
-int sp_match_noise(const struct sp_match_row *rows, size_t n,
+/* Exact, of the whole of which the rows are parts. */
+static int sum_whole(const struct sp_side *side, const struct sp_match_of *of,
+		     struct sp_runs *ret)
+{
+	double *values = calloc(side->n + 1, sizeof(*values));
+
+	if (!values)
+		return -ENOMEM;
+	for (size_t i = 0; i < side->n; i++) {
+		const struct sp_summary *run = side->run[i];
+		const struct sp_phase_sum *phase =
+			of->phase ? sp_summary_phase(run, of->phase) : NULL;
+
+		if (phase)
+			values[i] = of->is_count
+					    ? (double)phase->exact_alloc_objects
+					    : (double)phase->exact_alloc_bytes;
+		else if (!of->phase)
+			values[i] = of->is_count
+					    ? (double)run->exact_alloc_objects
+					    : (double)run->exact_alloc_bytes;
+	}
+	sp_runs_exact(ret, values, side->n);
+	free(values);
+	return 0;
+}
+
+/* A total of nothing is of a summary that has none. */
+static int bound_noise(const struct sp_pair *pair, const struct sp_match_of *of,
+		       const struct sp_run_pair *pairs, size_t n,
+		       struct sp_run_noise *noise)
+{
+	struct sp_runs old, new;
+	int r;
+
+	if (of->table != SP_VIEW_ALLOC)
+		return 0;
+	r = sum_whole(&pair->old, of, &old);
+	if (!r)
+		r = sum_whole(&pair->new, of, &new);
+	if (!r && old.mean > 0 && new.mean > 0)
+		sp_run_noise_bound(noise, pairs, n, &old, &new);
+	return r;
+}
+
+int sp_match_noise(const struct sp_pair *pair, const struct sp_match_of *of,
+		   const struct sp_match_row *rows, size_t n,
 		   struct sp_run_noise *ret)
 {
+	int r;
 	struct sp_run_pair *pairs = calloc(n + 1, sizeof(*pairs));
 	size_t n_pairs = 0;
 
@@ -212,8 +259,9 @@ int sp_match_noise(const struct sp_match_row *rows, size_t n,
 		pairs[n_pairs++] = (struct sp_run_pair){&row->old, &row->new};
 	}
 	*ret = sp_run_noise_fit(pairs, n_pairs);
+	r = bound_noise(pair, of, pairs, n_pairs, ret);
 	free(pairs);
-	return 0;
+	return r;
 }
 
 /* ---- which rows changed ---- */

@@ -47,9 +47,10 @@ int sp_match_paths(const struct sp_pair *pair, const struct sp_match_of *of,
 		   const struct sp_frame_set *only,
 		   struct sp_match_row **ret_rows, size_t *ret_n);
 
-/* The program's own noise (E30), from the rows with enough samples. 0 and *ret,
- * or -ENOMEM. */
-int sp_match_noise(const struct sp_match_row *rows, size_t n,
+/* The program's own noise, from the rows with enough samples (E30) and, of what
+ * was allocated, from the exact totals (E56). 0 and *ret, or -ENOMEM. */
+int sp_match_noise(const struct sp_pair *pair, const struct sp_match_of *of,
+		   const struct sp_match_row *rows, size_t n,
 		   struct sp_run_noise *ret);
 
 /* The sum of all paths of the set, for one side. 0 or -ENOMEM. */
@@ -100,6 +101,20 @@ int sp_match_renamed(const struct sp_pair *pair, struct sp_renamed **ret,
  * *ret_n; or -ENOMEM.
  */
 int sp_match_lambdas(const struct sp_pair *pair, uint32_t **ret, size_t *ret_n);
+
+/*
+ * Static functions of one name get as much of their homes (symbols/home.h) as
+ * tells those of each run apart, on both sides.  If one side has the name
+ * without a home, as an old baseline has, both do; then the name stands for
+ * several functions, and its label says so.  Before other renaming.  0 or
+ * -ENOMEM.
+ */
+int sp_match_homes(const struct sp_pair *pair);
+
+/* Give the paths of a side other frames: name[frame] for each.  0 or -ENOMEM.
+ */
+int sp_match_rename(const struct sp_pair *pair, const struct sp_side *side,
+		    const uint32_t *name);
 
 /* has[frame] of each frame of a path on which the side allocated. */
 void sp_match_mark(const struct sp_pair *pair, const struct sp_side *side,

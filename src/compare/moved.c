@@ -301,7 +301,7 @@ int sp_moved_is_real(struct sp_moved *m, const struct sp_path_list *changed,
 {
 	struct sp_allowance amount = {.amount = test->allowance.amount};
 	const bool is_more = choose_kinds(m, changed);
-	struct sp_runs old, new;
+	struct sp_runs old = {.mean = 0}, new = {.mean = 0};
 	double change = 0;
 	int r = 0;
 

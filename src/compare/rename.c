@@ -95,8 +95,10 @@ static int add_shape(struct finder *f, uint32_t path, uint32_t frame,
 		f->buffer[d] = at == frame ? HOLE : at;
 	}
 	if (sp_intern_add(&f->shapes, f->buffer, n * sizeof(*f->buffer),
-			  &shape) < 0 ||
-	    sp_array_reserve(&array, &f->room, f->n, sizeof(*f->holed)) < 0)
+			  &shape) < 0)
+		return -ENOMEM;
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): for finder_done() */
+	if (sp_array_reserve(&array, &f->room, f->n, sizeof(*f->holed)) < 0)
 		return -ENOMEM;
 	f->holed = array;
 	f->holed[f->n++] = (struct holed){shape, frame, is_new, bytes};
@@ -161,6 +163,7 @@ static int add_shapes(struct finder *f, const struct sp_side *side, bool is_new)
 				return -ENOMEM;
 		}
 	}
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): for finder_done() */
 	return 0;
 }
 
@@ -300,26 +303,28 @@ static int rename_rows(struct finder *f, const uint32_t *name,
 	return r;
 }
 
-/* `name` has one for each frame. */
-static int rename_side(struct finder *f, const uint32_t *name,
-		       const struct sp_side *side)
+int sp_match_rename(const struct sp_pair *pair, const struct sp_side *side,
+		    const uint32_t *name)
 {
+	struct finder f = {.pair = pair};
 	int r = 0;
 
 	for (size_t i = 0; !r && i < side->n; i++) {
 		struct sp_summary *run = side->run[i];
 
 		for (int v = 0; !r && v < SP_SUMMARY_VIEWS; v++) {
-			r = rename_rows(f, name, &run->rows[v]);
+			r = rename_rows(&f, name, &run->rows[v]);
 			if (!r)
-				r = rename_rows(f, name, &run->whole[v]);
+				r = rename_rows(&f, name, &run->whole[v]);
 		}
 		for (size_t p = 0; !r && p < run->n_phases; p++) {
-			r = rename_rows(f, name, &run->phases[p].rows);
+			r = rename_rows(&f, name, &run->phases[p].rows);
 			if (!r)
-				r = rename_rows(f, name, &run->phases[p].whole);
+				r = rename_rows(&f, name,
+						&run->phases[p].whole);
 		}
 	}
+	free(f.buffer);
 	return r;
 }
 
@@ -341,7 +346,7 @@ static int rename_old(struct finder *f, const struct sp_renamed *list, size_t n)
 	for (size_t i = 0; name && i < n; i++)
 		name[list[i].old] = list[i].new;
 	if (!r)
-		r = rename_side(f, name, &f->pair->old);
+		r = sp_match_rename(f->pair, &f->pair->old, name);
 	free(name);
 	return r;
 }
@@ -518,9 +523,9 @@ int sp_match_lambdas(const struct sp_pair *pair, uint32_t **ret, size_t *ret_n)
 				  ret_n);
 	}
 	if (!r && *ret_n)
-		r = rename_side(&f, name, &pair->old);
+		r = sp_match_rename(pair, &pair->old, name);
 	if (!r && *ret_n)
-		r = rename_side(&f, name, &pair->new);
+		r = sp_match_rename(pair, &pair->new, name);
 	finder_done(&f);
 	sp_intern_done(&keys);
 	free(family_of);

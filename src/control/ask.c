@@ -4,6 +4,7 @@
  * a mapping, a file that is cut meanwhile would be a signal.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +18,8 @@
 #include "control/target.h"
 
 #define STEP_NS 2000000u
-#define LOOK_NS 100000000u /* between looks whether the process is there */
+#define LOCK_NS 2000000000u /* orders are given in microseconds */
+#define LOOK_NS 100000000u  /* between looks whether the process is there */
 
 bool sp_target_read_orders(const struct sp_target *target,
 			   struct sp_control *ret)
@@ -56,36 +58,23 @@ uint64_t sp_target_silence_ns(const struct sp_target *target)
 
 bool sp_target_is_stopped(const struct sp_target *target)
 {
-	char path[64], text[512], *state;
-	size_t n = 0;
-	FILE *in;
+	const char state = sp_proc_state(target->pid);
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/stat", target->pid);
-	in = fopen(path, "re");
-	if (in) {
-		n = fread(text, 1, sizeof(text) - 1, in);
-		fclose(in);
-	}
-	text[n] = '\0';
-	/* Behind the name, which may be anything. */
-	state = strrchr(text, ')');
-	return state &&
-	       (strncmp(state, ") T", 3) == 0 || strncmp(state, ") t", 3) == 0);
+	return state == 'T' || state == 't';
 }
 
 /* ---- an order ---- */
 
-static int write_at(const struct sp_target *target, const void *data, size_t n,
-		    size_t at)
+static int write_at(int fd, const void *data, size_t n, size_t at)
 {
-	ssize_t done = pwrite(target->fd, data, n,
-			      (off_t)(SP_FORMAT_CONTROL_OFFSET + at));
+	ssize_t done =
+		pwrite(fd, data, n, (off_t)(SP_FORMAT_CONTROL_OFFSET + at));
 
 	return done == (ssize_t)n ? 0 : done < 0 ? -errno : -EIO;
 }
 
 /* The order, then its number. */
-static int send_order(const struct sp_target *target,
+static int send_order(const struct sp_target *target, int fd,
 		      const struct sp_order *order, uint64_t number)
 {
 	struct sp_control_order entry = {
@@ -103,9 +92,9 @@ static int send_order(const struct sp_target *target,
 			(uint32_t)strnlen(order->name, sizeof(entry.name));
 		memcpy(entry.name, order->name, entry.name_bytes);
 	}
-	r = write_at(target, &entry, sizeof(entry), at);
+	r = write_at(fd, &entry, sizeof(entry), at);
 	if (r == 0)
-		r = write_at(target, &number, sizeof(number),
+		r = write_at(fd, &number, sizeof(number),
 			     offsetof(struct sp_control, request));
 	return r;
 }
@@ -120,6 +109,14 @@ static int describe_failure(const struct sp_target *target, int r,
 				    " has ended, or has executed another "
 				    "program",
 				    target->pid);
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return sp_error_set(err, -EACCES, NULL,
+				    "the profile of process %" PRIu64
+				    " cannot be written (%s): run as its user, "
+				    "or root",
+				    target->pid, strerror(-r));
 	case EAGAIN:
 		return sp_error_set(err, r, NULL,
 				    "process %" PRIu64
@@ -150,7 +147,7 @@ static int describe_failure(const struct sp_target *target, int r,
 	}
 }
 
-static int queue_order(const struct sp_target *target,
+static int queue_order(const struct sp_target *target, int fd,
 		       const struct sp_order *order, uint64_t *ret_number)
 {
 	struct sp_control block;
@@ -162,35 +159,80 @@ static int queue_order(const struct sp_target *target,
 	if (sp_target_waiting(&block) == SP_FORMAT_ORDERS)
 		return -EAGAIN;
 	*ret_number = block.request + 1;
-	return send_order(target, order, *ret_number);
+	return send_order(target, fd, order, *ret_number);
+}
+
+/* One controller at a time.  Whoever may read the file can hold the lock. */
+static int lock_orders(int fd)
+{
+	const struct timespec step = {0, STEP_NS};
+	const uint64_t begin = sp_clock_ns();
+
+	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		if (sp_clock_ns() - begin >= LOCK_NS)
+			return -EBUSY;
+		nanosleep(&step, NULL);
+	}
+	return 0;
+}
+
+/* The process that has the lock of the file, by /proc/locks; 0: not known. */
+static uint64_t find_holder(const struct sp_target *target)
+{
+	FILE *in = fopen("/proc/locks", "re");
+	struct sp_proc_file file;
+	uint64_t pid, holder = 0;
+	char line[256];
+
+	while (in && !holder && fgets(line, sizeof(line), in))
+		if (sscanf(line, "%*s FLOCK %*s %*s %" SCNu64 " %x:%x:%" SCNu64,
+			   &pid, &file.major, &file.minor, &file.inode) == 4 &&
+		    sp_proc_is_file(&file, &target->mapped))
+			holder = pid;
+	if (in)
+		fclose(in);
+	return holder;
+}
+
+static int describe_lock(const struct sp_target *target, struct sp_error *err)
+{
+	const uint64_t holder = find_holder(target);
+	char who[64] = "another process";
+
+	if (holder)
+		snprintf(who, sizeof(who), "process %" PRIu64, holder);
+	return sp_error_set(err, -EBUSY, NULL,
+			    "waited %u s for the lock of the profile of "
+			    "process %" PRIu64
+			    ", under which orders are given: %s holds it; end "
+			    "that one, or try again",
+			    (unsigned int)(LOCK_NS / 1000000000u), target->pid,
+			    who);
 }
 
 int sp_target_ask(const struct sp_target *target, const struct sp_order *order,
 		  uint64_t *ret_number, struct sp_error *err)
 {
+	/* The file that was looked at, and no name. */
+	const int fd =
+		open(target->file, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	int r;
 
-	/* One controller at a time; it goes with the descriptor. */
-	if (flock(target->fd, LOCK_EX) != 0)
+	if (fd < 0)
 		return describe_failure(target, -errno, err);
-	r = queue_order(target, order, ret_number);
-	flock(target->fd, LOCK_UN);
+	r = lock_orders(fd);
+	if (r == 0)
+		r = queue_order(target, fd, order, ret_number);
+	/* The lock goes with the descriptor. */
+	close(fd);
+	if (r == -EBUSY)
+		return describe_lock(target, err);
 	return r < 0 ? describe_failure(target, r, err) : 0;
 }
 
 /* ---- its answer ---- */
-
-/* Does it still write this profile?  It may have ended, which a parent that
- * does not wait for it hides, or executed another program. */
-static bool is_there(const struct sp_target *target)
-{
-	struct sp_target now;
-	bool is_same = sp_target_open(&now, target->pid, NULL) == 0 &&
-		       now.header.file_id == target->header.file_id;
-
-	sp_target_close(&now);
-	return is_same;
-}
 
 /* -EINPROGRESS: there is none yet. */
 static int read_answer(const struct sp_target *target, uint64_t number,
@@ -264,7 +306,7 @@ int sp_target_wait(const struct sp_target *target, uint64_t number,
 		waited = sp_clock_ns() - begin;
 		if (waited >= look) {
 			/* Then the answer is looked for once more. */
-			is_gone = !is_there(target);
+			is_gone = !sp_target_is_there(target);
 			look = waited + LOOK_NS;
 		}
 	}

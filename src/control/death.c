@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cgroup.h"
+#include "base/place.h"
 #include "control/target.h"
 #include "format/record.h"
 
@@ -138,21 +139,49 @@ static int store_end(int fd, uint64_t file_id, uint64_t kind)
 	return 0;
 }
 
+static int fail_store(const char *path, int r, struct sp_error *err)
+{
+	return sp_error_set(
+		err, r, path, "the end of the process was not added: %s",
+		r == -EPERM ? "the profile is now another file" : strerror(-r));
+}
+
+/* It may be another user's, but a file with a second name may be anything. */
+static int open_profile(const struct sp_place *place)
+{
+	struct stat st;
+	int fd;
+
+	if (place->is_given || !S_ISREG(place->there.st_mode))
+		return -EPERM;
+	fd = openat(place->dir, place->name,
+		    O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return errno == ELOOP ? -EPERM : -errno;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1)
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
 int sp_death_store(const char *path, pid_t pid, uint64_t kind,
 		   struct sp_error *err)
 {
-	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct sp_file_header header;
-	int r = 0;
+	struct sp_place place;
+	int fd, r = sp_place_find(path, &place, err);
 
+	if (r < 0) {
+		sp_place_close(&place);
+		return r;
+	}
+	fd = open_profile(&place);
+	sp_place_close(&place);
 	if (fd < 0)
-		return sp_error_set(err, -errno, path, "%s", strerror(errno));
+		return fail_store(path, fd, err);
 	errno = 0;
 	if (sp_target_read_header(fd, &header) && header.pid == (uint64_t)pid)
 		r = store_end(fd, header.file_id, kind);
 	close(fd);
-	return r < 0 ? sp_error_set(err, r, path,
-				    "the end of the process was not added: %s",
-				    strerror(-r))
-		     : 0;
+	return r < 0 ? fail_store(path, r, err) : 0;
 }

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 static void fill_signals(sigset_t *signals)
 {
@@ -34,7 +35,10 @@ bool sp_ending_wait(uint64_t wait_ns)
 		.tv_nsec = (long)(wait_ns % 1000000000u),
 	};
 	sigset_t signals;
+	int number;
 
 	fill_signals(&signals);
-	return sigtimedwait(&signals, NULL, &wait) > 0;
+	number = sigtimedwait(&signals, NULL, &wait);
+	/* Whoever asks next is told the same. */
+	return number > 0 && kill(getpid(), number) == 0;
 }

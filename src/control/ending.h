@@ -13,5 +13,6 @@ void sp_ending_block(void);
 /* Is one of them pending?  It stays pending. */
 bool sp_ending_has_come(void);
 
-/* Wait at most wait_ns for one of them, and take it.  False: none came. */
+/* Wait at most wait_ns for one of them, which stays pending.  False: none came.
+ */
 bool sp_ending_wait(uint64_t wait_ns);

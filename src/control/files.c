@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/regular.h"
 #include "control/target.h"
 
 #define ZSTD_MAGIC 0xfd2fb528u
@@ -60,7 +61,7 @@ int sp_files_check(const char *out, struct sp_error *err)
 
 static bool is_wanted(const char *path, uint64_t since_unix_ns)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	const int fd = sp_regular_open(path, O_RDONLY);
 	struct sp_file_header header;
 	bool is_ours;
 	uint32_t magic;

@@ -12,17 +12,18 @@
 #define SP_LAUNCH_PATH_MAX 4200 /* bytes, with the final 0 */
 
 /*
- * The path of the program `name` as exec would find it, or of its interpreter
- * if it is a script.  0; or *err and -ENOENT, -EACCES: as of exec; -ENOEXEC: no
+ * The path of the program argv[0] as exec would find it; of its interpreter if
+ * it is a script; of the program that is its argument if it is the dynamic
+ * loader.  0; or *err and -ENOENT, -EACCES: as of exec; -ENOEXEC: no
  * library can be preloaded into it, because it is linked statically, set-uid,
  * or of another architecture.
  */
-int sp_launch_check(const char *name, char path[SP_LAUNCH_PATH_MAX],
+int sp_launch_check(char *const *argv, char path[SP_LAUNCH_PATH_MAX],
 		    struct sp_error *err);
 
-/* Why the library would see no allocation of the program in that file, as a
- * sentence (static); NULL: no reason is known. */
-const char *sp_launch_why_unseen(const char *path);
+/* Why the library would see no allocation of the program in that open file, as
+ * a sentence (static); NULL: no reason is known. */
+const char *sp_launch_why_unseen(int fd);
 
 /* The path of libsampleprof.so relative to this program, installed or in the
  * build directory. 0, or -ENOENT and *err. */

@@ -86,6 +86,19 @@ static bool has_interpreter(Elf *elf)
 	return false;
 }
 
+/* The dynamic loader is no program: it is shared, and defines what others find
+ * their thread-local variables by. */
+static bool is_loader(Elf *elf)
+{
+	GElf_Ehdr header;
+	GElf_Sym symbol;
+
+	return elf && elf_kind(elf) == ELF_K_ELF &&
+	       gelf_getehdr(elf, &header) && header.e_type == ET_DYN &&
+	       !has_interpreter(elf) &&
+	       sp_dynsym_find(elf, "__tls_get_addr", STT_FUNC, &symbol);
+}
+
 /* That of this command, which the library was built with. */
 static bool is_of_our_machine(const GElf_Ehdr *header)
 {
@@ -112,39 +125,95 @@ static int check_elf(Elf *elf, const char *path, struct sp_error *err)
 				    "is for another architecture than this "
 				    "command: the library cannot be loaded "
 				    "into it");
-	if (!has_interpreter(elf))
+	if (!has_interpreter(elf) && !is_loader(elf))
 		return sp_error_set(err, -ENOEXEC, path,
 				    "is linked statically: nothing can be "
 				    "preloaded into it; link it dynamically");
 	return 0;
 }
 
-const char *sp_launch_why_unseen(const char *path)
+const char *sp_launch_why_unseen(int fd)
 {
 	const char *why = NULL;
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
 	GElf_Sym symbol;
 	Elf *elf;
 
-	if (fd < 0)
-		return NULL;
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ, NULL);
 	if (elf && elf_kind(elf) == ELF_K_ELF) {
-		if (!has_interpreter(elf))
+		if (!has_interpreter(elf) && !is_loader(elf))
 			why = "the program is linked statically";
 		else if (sp_dynsym_find(elf, "malloc", STT_FUNC, &symbol))
 			why = "the program has a malloc of its own";
 	}
 	elf_end(elf);
-	close(fd);
 	return why;
 }
 
-static int check_file(int fd, const char *path, struct sp_error *err)
+/* The program among the arguments of a loader; NULL: it is to do something else
+ * than to run one. */
+static const char *find_argument(char *const *arguments)
 {
-	struct stat st;
+	static const char *const with_value[] = {
+		"--library-path",
+		"--inhibit-rpath",
+		"--audit",
+		"--preload",
+		"--argv0",
+		"--glibc-hwcaps-prepend",
+		"--glibc-hwcaps-mask",
+	};
+
+	for (; *arguments && strncmp(*arguments, "--", 2) == 0; arguments++) {
+		bool has_value = false;
+
+		if (strcmp(*arguments, "--") == 0)
+			return arguments[1];
+		for (size_t i = 0; i < sizeof(with_value) / sizeof(*with_value);
+		     i++)
+			has_value |= strcmp(*arguments, with_value[i]) == 0;
+		if (has_value && arguments[1])
+			arguments++;
+	}
+	return *arguments;
+}
+
+static int check_open_elf(int fd, const char *path, bool *ret_is_loader,
+			  struct sp_error *err)
+{
 	Elf *elf;
+	int r;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	*ret_is_loader = is_loader(elf);
+	r = check_elf(elf, path, err);
+	elf_end(elf);
+	return r;
+}
+
+/* Nothing that a loader runs gains privileges.  What it finds in the place of a
+ * name without a slash is its own matter. */
+static int check_argument(const char *name, char *path, struct sp_error *err)
+{
+	bool is_loader;
+	int fd, r;
+
+	if (!name || !strchr(name, '/') || access(name, R_OK) != 0)
+		return 0;
+	snprintf(path, SP_LAUNCH_PATH_MAX, "%s", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	r = fd >= 0 ? check_open_elf(fd, path, &is_loader, err) : 0;
+	if (fd >= 0)
+		close(fd);
+	return r;
+}
+
+static int check_file(int fd, char *const *argv, char *path,
+		      struct sp_error *err)
+{
+	bool is_loader = false;
+	struct stat st;
 	int r;
 
 	if (fstat(fd, &st) == 0 && gains_privileges(fd, &st))
@@ -152,20 +221,18 @@ static int check_file(int fd, const char *path, struct sp_error *err)
 				    "is set-uid, set-gid or has capabilities: "
 				    "the loader preloads nothing into it; run "
 				    "it as the user it changes to");
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ, NULL);
-	r = check_elf(elf, path, err);
-	elf_end(elf);
-	return r;
+	r = check_open_elf(fd, path, &is_loader, err);
+	return is_loader ? check_argument(find_argument(argv + 1), path, err)
+			 : r;
 }
 
-int sp_launch_check(const char *name, char path[SP_LAUNCH_PATH_MAX],
+int sp_launch_check(char *const *argv, char path[SP_LAUNCH_PATH_MAX],
 		    struct sp_error *err)
 {
-	int r = find_program(name, path);
+	int r = find_program(argv[0], path);
 
 	if (r < 0)
-		return sp_error_set(err, r, name, "cannot be run: %s",
+		return sp_error_set(err, r, argv[0], "cannot be run: %s",
 				    strerror(-r));
 	/* Scripts of scripts: as deep as the kernel goes. */
 	for (int depth = 0; depth < 5; depth++) {
@@ -174,7 +241,7 @@ int sp_launch_check(const char *name, char path[SP_LAUNCH_PATH_MAX],
 		if (fd < 0)
 			return 0; /* executable, but not readable */
 		if (!follow_script(fd, path)) {
-			r = check_file(fd, path, err);
+			r = check_file(fd, argv, path, err);
 			close(fd);
 			return r;
 		}

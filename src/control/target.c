@@ -10,34 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/parse.h"
+#include "base/regular.h"
+#include "control/mapped.h"
 #include "format/record.h"
-
-/* A line of /proc/PID/maps: the start of a shared writable mapping of a file,
- * from its beginning; false for all others. */
-struct mapping {
-	unsigned int major, minor;
-	uint64_t inode;
-	const char *path; /* into the line */
-};
-
-static bool parse_mapping(char *line, struct mapping *ret)
-{
-	uint64_t offset;
-	char mode[8];
-	int at = 0;
-
-	if (sscanf(line, "%*x-%*x %7s %" SCNx64 " %x:%x %" SCNu64 " %n", mode,
-		   &offset, &ret->major, &ret->minor, &ret->inode, &at) != 5 ||
-	    strcmp(mode, "rw-s") != 0 || offset || line[at] != '/')
-		return false;
-	line[strcspn(line, "\n")] = '\0';
-	ret->path = line + at;
-	return true;
-}
 
 bool sp_target_read_header(int fd, struct sp_file_header *ret)
 {
@@ -49,74 +27,122 @@ bool sp_target_read_header(int fd, struct sp_file_header *ret)
 					     sizeof(*ret));
 }
 
-/* Open it under this name if it is the mapped file. */
-static bool open_as(struct sp_target *target, const char *path,
-		    const struct mapping *mapping)
-{
-	const int flags = O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-	struct stat st;
-	int fd = open(path, flags);
+/* ---- the profile of a process ---- */
 
-	if (fd < 0)
-		return false;
-	/* Not the device: on some file systems maps has another number. */
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	    st.st_ino == mapping->inode &&
-	    sp_target_read_header(fd, &target->header)) {
-		target->fd = fd;
-		snprintf(target->path, sizeof(target->path), "%s", path);
-		return true;
-	}
-	close(fd);
+struct looker {
+	int dir; /* of the process */
+	struct sp_proc_identity identity;
+	bool is_other; /* another user's */
+};
+
+static bool has_uid(const struct looker *l, uid_t uid)
+{
+	for (size_t i = 0; i < 4; i++)
+		if (l->identity.uids[i] == uid)
+			return true;
 	return false;
 }
 
-static bool try_mapping(struct sp_target *target, const struct mapping *mapping)
+/* Did that process make the file, which is there still?  It may have been root
+ * then. */
+static bool is_its_own(const struct looker *l, int fd,
+		       const struct sp_file_header *header)
 {
-	char path[SP_TARGET_PATH_MAX];
-	int n = snprintf(path, sizeof(path), "/proc/%" PRIu64 "/root%s",
-			 target->pid, mapping->path);
+	const struct sp_proc_identity *i = &l->identity;
+	struct stat st;
 
-	if (open_as(target, mapping->path, mapping))
-		return true;
-	return n > 0 && (size_t)n < sizeof(path) &&
-	       open_as(target, path, mapping);
+	return header->pid == i->own_pid &&
+	       (!header->process_start_ticks || !i->start_ticks ||
+		header->process_start_ticks == i->start_ticks) &&
+	       fstat(fd, &st) == 0 && st.st_nlink &&
+	       (!l->is_other || st.st_uid == 0 || has_uid(l, st.st_uid));
 }
 
-static int search_maps(struct sp_target *target, FILE *maps)
+/* The name is untrusted, and only said. */
+static void set_path(struct sp_target *target, const char *path, bool is_other)
 {
-	struct mapping mapping;
+	if (sp_mapped_is_at(path, target->fd, is_other))
+		snprintf(target->path, sizeof(target->path), "%s", path);
+	else
+		snprintf(target->path, sizeof(target->path),
+			 "/proc/%" PRIu64 "/root%s", target->pid, path);
+	snprintf(target->file, sizeof(target->file), "/proc/self/fd/%d",
+		 target->fd);
+}
+
+/* 0, or -errno as of sp_mapped_open(). */
+static int try_mapping(struct sp_target *target, const struct looker *l,
+		       const struct sp_proc_map *map)
+{
+	const int fd = sp_mapped_open(l->dir, map, l->is_other);
+
+	if (fd < 0)
+		return fd;
+	if (!sp_target_read_header(fd, &target->header) ||
+	    !is_its_own(l, fd, &target->header)) {
+		close(fd);
+		return -ENOENT;
+	}
+	target->fd = fd;
+	target->mapped = map->file;
+	set_path(target, map->path, l->is_other);
+	return 0;
+}
+
+/* Of several reasons the one about which somebody can do something. */
+static int worse_of(int r, int found)
+{
+	if (found == -EPERM)
+		found = -EACCES;
+	return found == -EACCES || found == -EXDEV ? found : r;
+}
+
+static int search_maps(struct sp_target *target, const struct looker *l)
+{
+	FILE *maps = sp_proc_stream(l->dir, "maps");
+	struct sp_proc_map map;
 	char *line = NULL;
 	size_t room = 0;
-	bool denied = false;
+	int r = -ENOENT;
 
-	errno = 0;
-	while (target->fd < 0 && getline(&line, &room, maps) > 0) {
-		if (!parse_mapping(line, &mapping))
-			continue;
-		errno = 0;
-		if (!try_mapping(target, &mapping))
-			denied |= errno == EACCES || errno == EPERM;
-	}
+	if (!maps)
+		return errno == EACCES || errno == EPERM ? -EPERM : -ESRCH;
+	while (target->fd < 0 && getline(&line, &room, maps) > 0)
+		if (sp_proc_parse_map(line, &map) &&
+		    sp_proc_map_is_written(&map))
+			r = worse_of(r, try_mapping(target, l, &map));
 	free(line);
-	return target->fd >= 0 ? 0 : denied ? -EACCES : -ENOENT;
+	fclose(maps);
+	return target->fd >= 0 ? 0 : r;
 }
 
-int sp_target_open(struct sp_target *target, uint64_t pid, struct sp_error *err)
+static int find_profile(struct sp_target *target)
 {
-	char path[64];
-	FILE *maps;
+	struct looker l = {.dir = sp_proc_open(target->pid)};
 	int r;
 
-	memset(target, 0, sizeof(*target));
-	target->pid = pid;
-	target->fd = -1;
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/maps", pid);
-	maps = fopen(path, "re");
-	if (!maps && errno != EACCES && errno != EPERM)
-		return sp_error_set(err, -ESRCH, NULL,
+	if (l.dir < 0)
+		return l.dir == -ENOENT ? -ESRCH : -ECHILD;
+	if (!sp_proc_identify(target->pid, &l.identity)) {
+		close(l.dir);
+		return -ESRCH;
+	}
+	l.is_other = sp_proc_is_other(&l.identity);
+	r = search_maps(target, &l);
+	close(l.dir);
+	return r;
+}
+
+static int explain(uint64_t pid, int r, struct sp_error *err)
+{
+	switch (-r) {
+	case ESRCH:
+		return sp_error_set(err, r, NULL,
 				    "there is no process %" PRIu64, pid);
-	if (!maps)
+	case ECHILD:
+		return sp_error_set(err, -ESRCH, NULL,
+				    "process %" PRIu64 " has ended", pid);
+	case EPERM:
 		return sp_error_set(
 			err, -EACCES, NULL,
 			geteuid() == 0 ? "the kernel does not show process "
@@ -128,23 +154,38 @@ int sp_target_open(struct sp_target *target, uint64_t pid, struct sp_error *err)
 					 " belongs to another user: run "
 					 "as that user, or root",
 			pid);
-	r = search_maps(target, maps);
-	fclose(maps);
-	if (r == -EACCES)
+	case EACCES:
+		return sp_error_set(err, r, NULL,
+				    "the files of process %" PRIu64
+				    " cannot be read: run as its user, or root",
+				    pid);
+	case EXDEV:
 		return sp_error_set(
-			err, r, NULL,
-			"the files of process %" PRIu64
-			" cannot be written: run as its user, or root",
+			err, -EACCES, NULL,
+			"a file of process %" PRIu64
+			" is not opened, since a process of its user may serve "
+			"the file system, and never answer: run as its user",
 			pid);
-	if (r < 0)
+	default:
 		return sp_error_set(
-			err, r, NULL,
+			err, -ENOENT, NULL,
 			"process %" PRIu64
 			" has no profile open: it was not started under "
 			"sampleprof (sampleprof run), has not taken a sample "
 			"yet, or its profile was deleted",
 			pid);
-	return 0;
+	}
+}
+
+int sp_target_open(struct sp_target *target, uint64_t pid, struct sp_error *err)
+{
+	int r;
+
+	memset(target, 0, sizeof(*target));
+	target->pid = pid;
+	target->fd = -1;
+	r = find_profile(target);
+	return r < 0 ? explain(pid, r, err) : 0;
 }
 
 void sp_target_close(struct sp_target *target)
@@ -153,6 +194,23 @@ void sp_target_close(struct sp_target *target)
 		close(target->fd);
 	target->fd = -1;
 }
+
+static bool writes(uint64_t pid, const struct sp_proc_file *file)
+{
+	const int dir = sp_proc_open(pid);
+	const bool r = dir >= 0 && sp_proc_writes(dir, file);
+
+	if (dir >= 0)
+		close(dir);
+	return r;
+}
+
+bool sp_target_is_there(const struct sp_target *target)
+{
+	return writes(target->pid, &target->mapped);
+}
+
+/* ---- all processes ---- */
 
 static int compare_pids(const void *a, const void *b)
 {
@@ -214,27 +272,45 @@ int sp_target_list(sp_target_found *found, void *arg, struct sp_error *err)
 	return 0;
 }
 
-struct written {
-	struct stat file;
-	bool is_written;
-};
-
-static void compare_file(void *arg, const struct sp_target *target)
+static int identify_file(const char *path, struct sp_proc_file *ret,
+			 struct sp_file_header *ret_header)
 {
-	struct written *w = arg;
-	struct stat st;
+	const int fd = sp_regular_open(path, O_RDONLY);
+	int r;
 
-	w->is_written |= fstat(target->fd, &st) == 0 &&
-			 st.st_dev == w->file.st_dev &&
-			 st.st_ino == w->file.st_ino;
+	if (fd < 0)
+		return fd;
+	r = sp_proc_name_file(fd, ret);
+	if (r == 0 && !sp_target_read_header(fd, ret_header))
+		r = -EINVAL;
+	close(fd);
+	return r;
+}
+
+int sp_target_writer(const char *path, uint64_t *ret_pid)
+{
+	struct sp_proc_identity identity;
+	struct sp_file_header header;
+	struct sp_proc_file file;
+	uint64_t *pids = NULL;
+	size_t n = 0;
+	int r = identify_file(path, &file, &header);
+
+	*ret_pid = 0;
+	if (r == 0)
+		r = read_pids(&pids, &n);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (writes(pids[i], &file) &&
+		    sp_proc_identify(pids[i], &identity) &&
+		    (!*ret_pid || identity.own_pid == header.pid))
+			*ret_pid = pids[i];
+	free(pids);
+	return r;
 }
 
 bool sp_target_is_written(const char *path)
 {
-	struct written w = {.is_written = false};
+	uint64_t pid;
 
-	if (stat(path, &w.file) != 0 ||
-	    sp_target_list(compare_file, &w, NULL) < 0)
-		return true;
-	return w.is_written;
+	return sp_target_writer(path, &pid) < 0 || pid;
 }

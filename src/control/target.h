@@ -5,29 +5,33 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/proc.h"
 #include "format/layout.h"
 
 /*
  * A process that is being profiled.  It is found by the profile that it has
- * mapped, and reached through the control block of that file.  The contents of
- * /proc and of the file are untrusted.
+ * mapped, and reached through the control block of that file.  The names in
+ * /proc and the contents of the file are untrusted: what is opened is what the
+ * kernel says that is mapped, and the header has to be of that process.
  */
 #define SP_TARGET_PATH_MAX 4200
 
 struct sp_target {
 	/* In our namespace; the file may have the id of another namespace. */
 	uint64_t pid;
-	int fd; /* of the profile; -1: none */
-	/* Path of the profile by which we can open it: below /proc/PID/root if
-	 * the process has another root directory. */
+	int fd; /* of the profile, for reading; -1: none */
+	/* The profile's name, to be said: below /proc/PID/root if the process
+	 * has another root directory.  Who opens it may find another file. */
 	char path[SP_TARGET_PATH_MAX];
+	char file[32]; /* the profile itself, by its descriptor */
+	struct sp_proc_file mapped;
 	struct sp_file_header header;
 };
 
 /*
- * Open the profile that process `pid` writes, for reading and writing. 0;
- * -ESRCH: no such process; -EACCES: we may not look at it; -ENOENT: it writes
- * no profile; and *err.  Close the target in any case.
+ * Open the profile that process `pid` writes.  0; -ESRCH: no such process;
+ * -EACCES: we may not look at it; -ENOENT: it writes no profile; and *err.
+ * Close the target in any case.
  */
 int sp_target_open(struct sp_target *target, uint64_t pid,
 		   struct sp_error *err);
@@ -39,7 +43,14 @@ void sp_target_close(struct sp_target *target);
 typedef void sp_target_found(void *arg, const struct sp_target *target);
 int sp_target_list(sp_target_found *found, void *arg, struct sp_error *err);
 
-/* Does a process that we may look at have this file mapped for writing? */
+/* Does the process still write that profile? */
+bool sp_target_is_there(const struct sp_target *target);
+
+/* The process that writes this profile; *ret_pid is 0 if there is none that we
+ * may look at.  0; -EINVAL: it is no profile; or -errno. */
+int sp_target_writer(const char *path, uint64_t *ret_pid);
+
+/* Is there one?  True also if that cannot be told. */
 bool sp_target_is_written(const char *path);
 
 /* The header of an open profile; false if it is none of a known version. */
@@ -52,8 +63,10 @@ struct sp_order {
 	const char *name; /* NULL: none */
 };
 
-/* Queue an order.  0 and its number; -EAGAIN if the queue is full, -ENOSYS if
- * the library in the process has none, -EIO; with *err. */
+/* Queue an order, after waiting some seconds at most for who gives another.  0
+ * and its number; -EAGAIN if the queue is full, -EBUSY if its lock is held for
+ * longer, -ENOSYS if the library in the process has none, -EACCES, -EIO; with
+ * *err. */
 int sp_target_ask(const struct sp_target *target, const struct sp_order *order,
 		  uint64_t *ret_number, struct sp_error *err);
 

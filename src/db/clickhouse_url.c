@@ -70,6 +70,7 @@ static int read_password(const char *path, struct sp_clickhouse_url *url,
 	fclose(in);
 	if (!url->password)
 		return sp_error_memory(err, NULL);
+	url->password[n] = '\0';
 	n = strcspn(url->password, "\r\n");
 	explicit_bzero(url->password + n, PASSWORD_MAX + 1 - n);
 	if (!n)

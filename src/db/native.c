@@ -132,22 +132,27 @@ void sp_native_type(const struct sp_fleet_column *column, char to[32])
 		 types[column->type]);
 }
 
+static void write_count(FILE *out, uint64_t count)
+{
+	unsigned char bytes[10] = {0};
+	const size_t n = write_varint(bytes, count);
+
+	fwrite(bytes, 1, n, out);
+}
+
 static void write_text(FILE *out, const char *text)
 {
-	unsigned char n[10];
-
-	fwrite(n, 1, write_varint(n, strlen(text)), out);
+	write_count(out, strlen(text));
 	fputs(text, out);
 }
 
 static void write_block(FILE *out, const struct sp_native_rows *rows,
 			const struct sp_fleet_schema *table)
 {
-	unsigned char n[10];
 	char type[32];
 
-	fwrite(n, 1, write_varint(n, table->n_columns), out);
-	fwrite(n, 1, write_varint(n, rows->n), out);
+	write_count(out, table->n_columns);
+	write_count(out, rows->n);
 	for (size_t i = 0; i < table->n_columns; i++) {
 		const struct sp_native_put *c = &rows->columns[i];
 

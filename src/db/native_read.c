@@ -240,11 +240,13 @@ static int reserve_rows(struct reader *r, struct column *c, size_t n)
 	if (n <= c->room)
 		return 1;
 	values = realloc(c->values, n * sizeof(*c->values));
-	c->values = values ? values : c->values;
-	nulls = values ? realloc(c->nulls, n) : NULL;
-	c->nulls = nulls ? nulls : c->nulls;
+	if (!values)
+		return fail_memory(r);
+	c->values = values;
+	nulls = realloc(c->nulls, n);
 	if (!nulls)
 		return fail_memory(r);
+	c->nulls = nulls;
 	c->room = n;
 	return 1;
 }

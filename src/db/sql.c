@@ -42,6 +42,11 @@ const char sp_fleet_get_facts[] =
 const char sp_fleet_get_each_facts[] =
 	"SELECT {unique} process, key, value FROM facts WHERE process IN ?"
 	" ORDER BY process, key, value";
+/* What differs between processes, and is said of all together. */
+const char sp_fleet_get_lacks[] =
+	"SELECT {unique} process, key, value FROM facts WHERE process IN ?"
+	" AND key IN ('attached.age_ms', 'forked', 'full_ns', 'unseen')"
+	" ORDER BY process, key, value";
 const char sp_fleet_get_totals[] =
 	"SELECT {unique} process, class, bytes, objects FROM totals"
 	" WHERE process IN ? ORDER BY process, class";

@@ -26,8 +26,9 @@ extern const char sp_fleet_choose_order[];
 
 /* Of each a list of processes. */
 extern const char sp_fleet_get_processes[];
-extern const char sp_fleet_get_facts[];      /* list, and how many it has */
-extern const char sp_fleet_get_each_facts[]; /* of each its own */
+extern const char sp_fleet_get_facts[]; /* list, and how many it has */
+extern const char sp_fleet_get_each_facts[];
+extern const char sp_fleet_get_lacks[]; /* of each its own */
 extern const char sp_fleet_get_totals[];
 extern const char sp_fleet_get_losses[];
 extern const char sp_fleet_get_threads[];

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "db/engine.h"
+#include "db/sqlite_files.h"
 
 /* How long to wait for another process that writes. */
 #define BUSY_MS 30000
@@ -36,12 +37,30 @@ static sqlite3_stmt *statement_of(struct sp_fleet_rows *base)
 	return rows->statement;
 }
 
+/* Why a file is not opened, or not for writing. */
+static int fail_refused(struct sp_fleet_db *db, struct sp_error *err)
+{
+	const struct sp_sqlite_refusal *refused = &sp_sqlite_refusal;
+	const char *slash = strrchr(db->path, '/');
+	const bool is_database =
+		strcmp(refused->name, slash ? slash + 1 : db->path) == 0;
+
+	return sp_error_set(err, -EPERM, db->path, "%.100s%s%s",
+			    is_database ? "" : refused->name,
+			    is_database ? "" : " ", refused->why);
+}
+
 /* What SQLite said last, as an error: negative errno. */
 static int fail_statement(struct sp_fleet_db *db, struct sp_error *err)
 {
 	const int code = sqlite3_errcode(handle_of(db)) & 0xff;
 	const char *what = sqlite3_errmsg(handle_of(db));
 
+	/* What it may not write to, SQLite opens for reading. */
+	if (*sp_sqlite_refusal.why &&
+	    (code == SQLITE_CANTOPEN || code == SQLITE_READONLY ||
+	     code == SQLITE_IOERR))
+		return fail_refused(db, err);
 	switch (code) {
 	case SQLITE_NOMEM:
 		return sp_error_memory(err, db->path);
@@ -138,6 +157,7 @@ static int open_file(struct sp_fleet_db *db, const char *path, int flags,
 	if (strlen(path) >= sizeof(db->path))
 		return sp_error_set(err, -ENAMETOOLONG, NULL,
 				    "--db: the path is too long");
+	sp_sqlite_guard_files();
 	if (sqlite3_open_v2(path, &state->handle, flags, NULL) != SQLITE_OK)
 		return fail_statement(db, err);
 	sqlite3_extended_result_codes(state->handle, 1);

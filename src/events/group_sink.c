@@ -150,7 +150,7 @@ static struct sp_sample ended_sample(const struct sp_group_sink *sink,
 	struct sp_sample s = sp_group_sink_sample(sink, c->group);
 	uint64_t freed_ns;
 
-	s.half = (uint8_t)(key->half & 3);
+	s.role = (uint8_t)(key->role & 3);
 	s.born_ns = time_after(sink->plan, c->class & CLASS_CUTS);
 	if (key->stretch && sink->marks[key->stretch - 1] > s.born_ns)
 		s.born_ns = sink->marks[key->stretch - 1];

@@ -72,6 +72,8 @@ const struct sp_event *sp_order_look(struct sp_order *o,
 	while (o->n_heads && o->heads[0].when < o->until) {
 		const struct sp_run *run = o->heads[0].run;
 
+		/* It is never the spare one.
+		 * NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 		if (run->at < run->n && run->events[run->at].when < o->limit) {
 			*ret_end = run->events + run->n;
 			*ret_limit = o->limit;

@@ -21,7 +21,7 @@ struct sp_sample_groups_key {
 	uint32_t stack;
 	uint32_t thread;
 	uint16_t entry;
-	uint16_t half;    /* as in struct sp_sample */
+	uint16_t role;    /* as in struct sp_sample */
 	uint32_t stretch; /* between which marks; 0: before the first */
 };
 
@@ -60,7 +60,7 @@ static inline bool sp_sample_groups_same(const struct sp_sample_groups_key *a,
 {
 	return a->stack == b->stack && a->size_bytes == b->size_bytes &&
 	       a->thread == b->thread && a->period_bytes == b->period_bytes &&
-	       a->entry == b->entry && a->half == b->half &&
+	       a->entry == b->entry && a->role == b->role &&
 	       a->stretch == b->stretch;
 }
 

@@ -30,8 +30,8 @@ struct sp_sinks {
 int sp_sinks_init(struct sp_sinks *sinks, const struct sp_profile *profile,
 		  const struct sp_plan *plan);
 
-/* What stands for a sample in the walk: twice its kind, + 1 for half 1; or this
- * if the walk is of others, or there is none. */
+/* What stands for a sample in the walk: twice its kind, + 1 if it measures; or
+ * this if the walk is of others, or there is none. */
 #define SP_SINKS_NONE UINT32_MAX
 
 /* Of some of the samples: is the walk of that one?  Its thread is a position in

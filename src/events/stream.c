@@ -38,12 +38,12 @@ struct sp_stream {
 /* ---- one event after the other ---- */
 
 /* The same whichever files are read. */
-static void set_half(const struct sp_stream *st, struct sp_sample *s)
+static void set_role(const struct sp_stream *st, struct sp_sample *s)
 {
-	const unsigned int half =
+	const unsigned int role =
 		sp_peak_toss(st->coins, s->id, s->offset_bytes);
 
-	s->half = (uint8_t)((1 + half) & 3);
+	s->role = (uint8_t)((1 + role) & 3);
 }
 
 static int tell_sinks(const struct sp_stream *st, enum sp_sample_event event,
@@ -54,7 +54,7 @@ static int tell_sinks(const struct sp_stream *st, enum sp_sample_event event,
 	if (!st->plan->tell)
 		return 0;
 	told = *s;
-	set_half(st, &told);
+	set_role(st, &told);
 	return st->plan->tell(st->plan->tell_arg, event, &told);
 }
 
@@ -62,7 +62,7 @@ static int add_to_samples(struct sp_stream *st, const struct sp_sample *s)
 {
 	struct sp_sample kept = *s;
 
-	set_half(st, &kept);
+	set_role(st, &kept);
 	return sp_every_sample_add(st->profile, &st->samples_room, &kept);
 }
 
@@ -202,8 +202,8 @@ static inline uint32_t object_of(const struct sp_stream *st, uint32_t group,
 
 	if (g->is_certain)
 		return g->kind << 1;
-	if (g->key.half)
-		return g->kind << 1 | (g->key.half - 1u);
+	if (g->key.role)
+		return g->kind << 1 | (g->key.role - 1u);
 	return g->kind << 1 | sp_peak_toss(st->coins, id, offset_bytes);
 }
 
@@ -407,7 +407,7 @@ int sp_stream_sample(struct sp_stream *st, const struct sp_sample *s,
 		.stack = s->stack,
 		.thread = s->thread,
 		.entry = s->entry,
-		.half = st->plan->n_cuts
+		.role = st->plan->n_cuts
 				? (uint16_t)(1 + sp_peak_toss(st->coins, s->id,
 							      s->offset_bytes))
 				: 0};

@@ -260,8 +260,7 @@ int sp_export_dhat_write(FILE *out, const struct sp_aggregate *aggregate,
 		return r;
 	d.peak = d.births;
 	d.peak.view = SP_VIEW_PEAK;
-	for (int k = 0; k < 2; k++)
-		d.peak.chosen_ns[k] = a->peak.chosen_ns[k];
+	d.peak.peak_ns = a->peak.rows_ns;
 	r = sp_callpaths_init(&d.paths, aggregate, &d.births, err);
 	if (r < 0)
 		return r;

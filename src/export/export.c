@@ -19,6 +19,7 @@
 #include "report/load.h"
 #include "view/view_csv.h"
 #include "view/view_json.h"
+#include "view/view_json_frames.h"
 
 static_assert(SP_HTML_BINS_MAX + 1 <= SP_LOAD_POINTS_MAX,
 	      "the page asks for no more parts of the run than can be told");
@@ -28,7 +29,7 @@ static int write_json(FILE *out, const struct sp_aggregate *aggregate,
 		      struct sp_error *err)
 {
 	(void)options;
-	return sp_view_json_write(out, aggregate, err);
+	return sp_view_json_write(out, aggregate, SP_VIEW_JSON_VERSION, err);
 }
 
 static int write_csv(FILE *out, const struct sp_aggregate *aggregate,

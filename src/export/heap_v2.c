@@ -191,7 +191,7 @@ int sp_export_heap_v2_write(FILE *out, const struct sp_aggregate *aggregate,
 	int r = find_period(a, &period, err);
 
 	(void)options;
-	/* There are no halves of samples: the peak is one moment here. */
+	/* Whoever reads it knows nothing of samples that chose. */
 	if (a->selection.view == SP_VIEW_PEAK)
 		at_one.selection.view = SP_VIEW_LIVE;
 	if (r >= 0)

@@ -23,6 +23,7 @@
 #include "stats/special.h"
 #include "stats/timeline.h"
 #include "text/json.h"
+#include "text/lack.h"
 #include "text/text.h"
 #include "view/view_notes.h"
 
@@ -253,6 +254,7 @@ static void put_run(struct sp_json *json, const struct document *d)
 {
 	const struct sp_profile *p = d->profile;
 	const struct sp_selection *s = &d->analysis->selection;
+	const struct sp_whole whole = sp_whole_of(p);
 
 	sp_json_string(json, "file", p->path);
 	sp_json_u64(json, "files", p->n_parts);
@@ -266,7 +268,7 @@ static void put_run(struct sp_json *json, const struct document *d)
 	sp_json_u64(json, "pid", p->pid);
 	sp_json_double(json, "start_ms", (double)p->start_unix_ns / 1e6);
 	sp_json_u64(json, "duration_ns", p->duration_ns);
-	sp_json_string(json, "end", sp_text_end(p->end, p->end_kind).text);
+	sp_json_string(json, "end", sp_lack_end_of(p).text);
 	sp_json_u64(json, "threads", p->threads);
 	sp_json_u64(json, "samples", sp_profile_samples(p));
 	sp_json_u64(json, "period_bytes", p->period_bytes);
@@ -276,7 +278,9 @@ static void put_run(struct sp_json *json, const struct document *d)
 	sp_json_u64(json, "exact_objects", p->exact_alloc_objects);
 	sp_json_u64(json, "discarded_bytes", p->discarded_bytes);
 	sp_json_u64(json, "window_ns", p->window_ns);
-	sp_json_bool(json, "is_complete", p->end == SP_PROFILE_END_CLEAN);
+	sp_json_bool(json, "is_complete",
+		     p->end == SP_PROFILE_END_CLEAN && sp_whole_is_all(&whole));
+	sp_lack_json(json, &whole);
 	sp_json_bool(json, "is_exact", sp_profile_is_exact(p));
 	sp_json_bool(json, "is_subset", sp_selection_is_subset(s));
 	sp_json_u64(json, "tail_ns", d->tail_ns);
@@ -301,6 +305,7 @@ static void put_estimates(struct sp_json *json, const struct document *d)
 	const struct sp_analysis *a = d->analysis;
 	const struct sp_estimation how = sp_analysis_total_how(a);
 	const struct sp_class_sums *alloc = &a->alloc->all;
+	const struct sp_whole whole = sp_whole_of(d->profile);
 
 	sp_json_interval(json, "alloc_bytes", sp_estimate_bytes(&how, alloc));
 	sp_json_u64(json, "alloc_samples", alloc->all.samples);
@@ -313,9 +318,10 @@ static void put_estimates(struct sp_json *json, const struct document *d)
 			 sp_estimate_bytes(&a->how, &a->live->all));
 	sp_json_u64(json, "live_samples", a->live->all.all.samples);
 	sp_json_interval(json, "peak_bytes", a->peak.bytes);
+	sp_json_bool(json, "peak_is_least", sp_whole_peak_is_least(&whole));
 	sp_json_u64(json, "peak_samples", a->peak.samples);
 	sp_json_u64(json, "peak_ns", a->peak.time_ns);
-	sp_json_bool(json, "peak_is_mean", a->peak.chosen_ns[0] != SP_NEVER);
+	sp_json_bool(json, "peak_is_measured", a->peak.rows_ns != SP_NEVER);
 }
 
 /* An accumulator, in the order that estimate.js reads it in. */
@@ -351,6 +357,8 @@ static void put_population(struct sp_json *json, const struct document *d)
 	sp_json_u64(json, "slack_bytes", p->slack_bytes);
 	sp_json_double(json, "most_bytes", p->most_bytes);
 	sp_json_double(json, "most_objects", p->most_objects);
+	sp_json_double(json, "gap_bytes", p->gap_bytes);
+	sp_json_double(json, "gap_objects", p->gap_objects);
 	/* Class, accumulator, gains of bytes and objects (E46). */
 	sp_json_open(json, "samples", '[');
 	for (uint32_t i = 0; i < p->all.n_classes; i++) {

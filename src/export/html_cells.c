@@ -49,8 +49,7 @@ static void sorter_init(struct sorter *s, const struct sp_analysis *a,
 	s->births.has_survivors = true;
 	s->peak = s->leaks = s->temporary = s->live = s->births;
 	s->peak.view = SP_VIEW_PEAK;
-	for (int k = 0; k < 2; k++)
-		s->peak.chosen_ns[k] = a->peak.chosen_ns[k];
+	s->peak.peak_ns = a->peak.rows_ns;
 	s->leaks.view = SP_VIEW_LEAKS;
 	s->leaks.tail_ns = tail_ns;
 	s->temporary.view = SP_VIEW_TEMPORARY;
@@ -109,18 +108,15 @@ static uint16_t edge_of_end(const struct sorter *s, uint64_t time_ns)
 static uint8_t flags_of(const struct sorter *s, const struct sp_sample *sample)
 {
 	const struct sp_profile *p = s->analysis->profile;
-	struct sp_at_moments at;
 	uint8_t flags = 0;
 
 	if (sp_sample_is_survivor(p, sample))
 		flags |= SP_HTML_IS_SURVIVOR;
 	if (!p->has_frees)
 		return flags;
-	at = sp_selection_at(&s->peak, p, sample);
-	if (at.of_own)
-		flags |= SP_HTML_AT_PEAK;
-	if (at.of_other)
-		flags |= SP_HTML_AT_OTHER_PEAK;
+	if (sp_selection_has(&s->peak, p, sample))
+		flags |= sp_peak_measures(p, sample) ? SP_HTML_AT_PEAK
+						     : SP_HTML_CHOSE_PEAK;
 	if (sp_selection_has(&s->leaks, p, sample))
 		flags |= SP_HTML_IS_LEAK;
 	if (sp_selection_has(&s->temporary, p, sample))
@@ -310,8 +306,8 @@ int sp_html_cells_init(struct sp_html_cells *cells,
 
 	sorter_init(&s, analysis, tail_ns);
 	*cells = (struct sp_html_cells){.n_bins = SP_HTML_BINS_MAX};
-	cells->cells = malloc((p->n_samples + p->n_groups + 1) *
-			      sizeof(*cells->cells));
+	cells->cells =
+		calloc(p->n_samples + p->n_groups + 1, sizeof(*cells->cells));
 	if (cells->cells)
 		r = collect_cells(cells, &s, path_of_stack, &kinds);
 	if (r >= 0)

@@ -26,16 +26,15 @@ struct sp_html_kind {
 };
 
 enum sp_html_flag {
-	/* Alive at the peak that its own half of the samples chose;
-	 * SP_HTML_AT_OTHER_PEAK: at that of the other half (E43). */
-	SP_HTML_AT_PEAK = 1,
+	/* Alive at the peak, and it chose the moment (E43). */
+	SP_HTML_CHOSE_PEAK = 1,
 	SP_HTML_IS_LEAK = 2,
 	SP_HTML_IS_TEMPORARY = 4,
 	SP_HTML_AT_END = 8,
 	/* Born when other samples were discarded: it counts for live bytes, not
 	 * for allocated ones (sp_sample_is_survivor()). */
 	SP_HTML_IS_SURVIVOR = 16,
-	SP_HTML_AT_OTHER_PEAK = 32,
+	SP_HTML_AT_PEAK = 32, /* alive at the peak, which it measures */
 };
 
 #define SP_HTML_FLAG_BITS 6

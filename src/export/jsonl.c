@@ -5,7 +5,8 @@
 
 #include "model/walk.h"
 #include "text/json.h"
-#include "view/view_json.h"
+#include "text/lack.h"
+#include "view/view_json_frames.h"
 
 /* Each line is a document of its own. */
 static struct sp_json begin_line(FILE *out, const char *type)
@@ -25,12 +26,15 @@ static void end_line(struct sp_json *json)
 
 static void put_totals(struct sp_json *json, const struct sp_profile *p)
 {
+	const struct sp_whole whole = sp_whole_of(p);
+
 	sp_json_open(json, "exact", '{');
 	sp_json_u64(json, "alloc_bytes", p->exact_alloc_bytes);
 	sp_json_u64(json, "alloc_objects", p->exact_alloc_objects);
 	sp_json_bool(json, "is_complete", sp_profile_is_exact(p));
-	sp_json_u64(json, "missing_bytes_max", p->missing_bytes_max);
+	sp_json_time(json, "missing_bytes_max", p->missing_bytes_max);
 	sp_json_close(json, '}');
+	sp_lack_json(json, &whole);
 	sp_json_open(json, "losses", '{');
 	for (unsigned int i = 0; i < SP_LOSS_COUNT; i++)
 		if (p->losses[i])
@@ -93,7 +97,7 @@ static void put_stacks(FILE *out, const struct sp_aggregate *g)
 					     SP_STACK_NO_POINTER));
 		sp_json_bool(&json, "caller_only",
 			     stack->flags & SP_STACK_CALLER_ONLY);
-		sp_view_json_frames(&json, g, stack);
+		sp_json_frames_whole(&json, g, stack);
 		end_line(&json);
 	}
 }

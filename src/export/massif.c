@@ -15,6 +15,7 @@
 #include "export/callpath.h"
 #include "stats/adjust.h"
 #include "stats/timeline.h"
+#include "text/lack.h"
 #include "text/text.h"
 
 #define POINTS SP_EXPORT_MASSIF_POINTS
@@ -82,8 +83,7 @@ static int sum_up(const struct document *d, const struct sp_selection *births,
 		return no_memory(d, err);
 	alive.view = view;
 	alive.at_ns = SP_NEVER;
-	for (int k = 0; k < 2; k++)
-		alive.chosen_ns[k] = d->analysis->peak.chosen_ns[k];
+	alive.peak_ns = d->analysis->peak.rows_ns;
 	r = sp_sums_new(d->profile, &alive, &sums, err);
 	if (r < 0) {
 		free(bytes);
@@ -297,11 +297,17 @@ static int put_snapshots(struct document *d)
 static int put_document(struct document *d, struct sp_error *err)
 {
 	const struct sp_profile *p = d->profile;
+	const struct sp_whole whole = sp_whole_of(p);
 
 	fprintf(d->out,
 		"desc: sampleprof, one sample in %" PRIu64 " bytes; all "
-		"figures are estimates\ncmd: ",
+		"figures are estimates",
 		p->period_bytes);
+	if (!sp_whole_is_all(&whole)) {
+		fputs("; ", d->out);
+		sp_lack_print(d->out, &whole);
+	}
+	fputs("\ncmd: ", d->out);
 	sp_text_print(d->out, d->command);
 	fputs("\ntime_unit: ms\n", d->out);
 	return put_snapshots(d) < 0 ? no_memory(d, err) : 0;

@@ -16,6 +16,7 @@
 #include "export/proto.h"
 #include "export/rows.h"
 #include "report/intern.h"
+#include "text/lack.h"
 #include "text/text.h"
 
 /* Fields of profile.proto. */
@@ -435,6 +436,8 @@ static void put_functions(struct writer *w)
 static void print_comments(const struct writer *w, FILE *out)
 {
 	const struct sp_analysis *a = w->aggregate->analysis;
+	const struct sp_whole whole = sp_whole_of(w->profile);
+
 	fputs("command: ", out);
 	sp_text_print(out, w->profile->command);
 	fprintf(out,
@@ -446,6 +449,11 @@ static void print_comments(const struct writer *w, FILE *out)
 	sp_text_print_estimate(out, sp_estimate_bytes(&a->how, &a->view->all),
 			       a->view->all.all.samples, a->how.confidence);
 	fprintf(out, ", %" PRIu64 " samples\n", a->view->all.all.samples);
+	if (!sp_whole_is_all(&whole)) {
+		fputs("incomplete: ", out);
+		sp_lack_print(out, &whole);
+		putc('\n', out);
+	}
 	if (!w->profile->has_frees)
 		fputs("frees were not recorded: nothing is known of what is in "
 		      "use\n",

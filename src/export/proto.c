@@ -125,6 +125,7 @@ int sp_proto_write_gzip(FILE *out, const struct sp_proto *proto)
 		z.next_out = chunk;
 		z.avail_out = CHUNK;
 		r = deflate(&z, done == proto->n ? Z_FINISH : Z_NO_FLUSH);
+		/* cppcheck-suppress uninitvar ; deflate() has written that */
 		fwrite(chunk, 1, CHUNK - z.avail_out, out);
 	} while (r != Z_STREAM_END);
 	deflateEnd(&z);

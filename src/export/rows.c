@@ -71,9 +71,7 @@ static void adjust_row(const struct sp_analysis *a,
 	const uint32_t class = sp_format_class(row->size_bytes);
 
 	sp_adjust(&a->how, class, &row->alloc);
-	if (sp_selection_is_mean(inuse))
-		sp_acc_halve(&row->inuse);
-	else
+	if (!sp_selection_is_measured(inuse))
 		sp_adjust(&a->how, class, &row->inuse);
 }
 

@@ -5,6 +5,7 @@
 #include "model/profile.h"
 #include "report/function_json.h"
 #include "text/json.h"
+#include "text/lack.h"
 #include "text/text.h"
 
 #define METHOD_ASSUMES                                                         \
@@ -28,6 +29,7 @@ static void print_bytes(FILE *out, const char *title,
 static void print_head(FILE *out, const struct sp_fleet_drawn *d)
 {
 	const struct sp_profile *p = d->aggregate->analysis->profile;
+	const struct sp_whole whole = sp_whole_of(p);
 	const struct sp_interval n =
 		sp_two_stage_bytes(&d->processes, confidence_level(d));
 
@@ -38,10 +40,17 @@ static void print_head(FILE *out, const struct sp_fleet_drawn *d)
 		"[%.0f, %.0f]\n",
 		p->n_parts, p->n_parts == 1 ? "" : "es", d->n_units,
 		sp_text_plural(d->n_units), n.value, n.lo, n.hi);
-	fprintf(out, "  of these  %s allocated in %s allocation%s, exact\n",
+	fprintf(out, "  of these  %s%s allocated in %s allocation%s%s\n",
+		sp_profile_is_exact(p) ? "" : "at least ",
 		sp_text_bytes((double)p->exact_alloc_bytes).text,
 		sp_text_count(p->exact_alloc_objects).text,
-		sp_text_plural(p->exact_alloc_objects));
+		sp_text_plural(p->exact_alloc_objects),
+		sp_profile_is_exact(p) ? ", exact" : "");
+	if (!sp_whole_is_all(&whole)) {
+		fputs("  lacking   ", out);
+		sp_lack_print(out, &whole);
+		putc('\n', out);
+	}
 	print_bytes(out, "allocated", &d->exact_bytes, confidence_level(d));
 	fprintf(out, "  view      %s of all processes, recorded or not\n",
 		sp_view_name(d->aggregate->analysis->selection.view));
@@ -140,6 +149,7 @@ static void put_row(struct sp_json *json, const struct sp_fleet_drawn *d,
 void sp_fleet_drawn_json(FILE *out, const struct sp_fleet_drawn *d)
 {
 	const struct sp_profile *p = d->aggregate->analysis->profile;
+	const struct sp_whole whole = sp_whole_of(p);
 	struct sp_json json = {.out = out, .is_first = true};
 
 	sp_json_open(&json, NULL, '{');
@@ -150,7 +160,9 @@ void sp_fleet_drawn_json(FILE *out, const struct sp_fleet_drawn *d)
 	sp_json_open_flat(&json, "exact", '{');
 	sp_json_u64(&json, "alloc_bytes", p->exact_alloc_bytes);
 	sp_json_u64(&json, "alloc_objects", p->exact_alloc_objects);
+	sp_json_bool(&json, "is_complete", sp_profile_is_exact(p));
 	sp_json_close(&json, '}');
+	sp_lack_json(&json, &whole);
 	put_estimate(&json, d);
 	sp_json_string(&json, "view",
 		       sp_view_name(d->aggregate->analysis->selection.view));

@@ -13,6 +13,7 @@
 #include "db/sql.h"
 #include "stats/peak.h"
 
+#undef sp_fleet_load_fail_memory
 int sp_fleet_load_fail_memory(struct loader *l)
 {
 	return sp_error_set(l->err, -ENOMEM, l->db->path,
@@ -208,7 +209,7 @@ static int check_row(struct loader *l, struct sp_fleet_rows *s)
 			"(SAMPLEPROF_LAW, or another version): choose with "
 			"--label or --host");
 	if (!(fraction > 0 && fraction <= 1) ||
-	    sp_fleet_get(s, AT_ENDING) > SP_PROFILE_END_RUNNING ||
+	    sp_fleet_get(s, AT_ENDING) > SP_PROFILE_END_DETACHED ||
 	    !sp_fleet_get(s, AT_PERIOD) ||
 	    sp_fleet_get(s, AT_PERIOD) > SP_FORMAT_PERIOD_MAX ||
 	    sp_fleet_get(s, AT_START) < l->p->start_unix_ns)

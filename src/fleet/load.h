@@ -15,7 +15,7 @@ struct sp_fleet_part {
 	uint64_t process; /* in the database */
 	double fraction;  /* probability with which it was recorded, (0, 1] */
 	uint64_t draw;    /* 0: it was not drawn */
-	uint64_t coins;   /* that assign its samples to halves: stats/peak.h */
+	uint64_t coins; /* that say which of its samples choose: stats/peak.h */
 };
 
 /* Objects that were born in [from, to). */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/parse.h"
 #include "base/saturate.h"
 #include "fleet/loader.h"
 #include "db/sql.h"
@@ -50,6 +51,33 @@ static int add_loss(struct loader *l, struct sp_fleet_rows *s)
 
 	if (kind < SP_LOSS_COUNT)
 		sp_sat_add(&l->p->losses[kind], sp_fleet_get(s, 2));
+	return 0;
+}
+
+/* What model/whole.h asks for, in the order of the keys. */
+static int add_lack(struct loader *l, struct sp_fleet_rows *s)
+{
+	const char *key = sp_fleet_get_text(s, 1);
+	struct sp_profile *p = l->p;
+	struct sp_part *part;
+	uint64_t ns = 0;
+	size_t at = 0;
+	int r = sp_fleet_load_find_part(l, s, &at);
+
+	if (r < 0)
+		return r;
+	part = &p->parts[at];
+	if (strcmp(key, "attached.age_ms") == 0)
+		part->unseen = SP_UNSEEN_ATTACH;
+	else if (strcmp(key, "forked") == 0)
+		part->unseen = SP_UNSEEN_FORK;
+	else if (strcmp(key, "unseen") == 0)
+		part->has_unseen = p->has_unseen = true;
+	else if (sp_parse_u64(sp_fleet_get_text(s, 2), &ns) && ns) {
+		sp_sat_add(&ns, part->start_ns);
+		if (!p->full_ns || ns < p->full_ns)
+			p->full_ns = ns;
+	}
 	return 0;
 }
 
@@ -167,7 +195,7 @@ static int add_sample(struct loader *l, struct sp_fleet_rows *s)
 		sp_sat_add(&to->freed_ns, p->parts[part].start_ns);
 	if (to->born_ns == SP_NEVER)
 		return sp_fleet_damaged(l->db, "a time of a sample", l->err);
-	to->half = (uint8_t)((1 + sp_peak_toss(l->parts[part].coins, number,
+	to->role = (uint8_t)((1 + sp_peak_toss(l->parts[part].coins, number,
 					       to->offset_bytes)) &
 			     3);
 	place->last_sample = number;
@@ -196,6 +224,8 @@ int sp_fleet_load_rows(struct loader *l)
 
 	if (r >= 0)
 		r = sp_fleet_load_table(l, sp_fleet_get_losses, add_loss);
+	if (r >= 0)
+		r = sp_fleet_load_table(l, sp_fleet_get_lacks, add_lack);
 	if (r >= 0)
 		r = sp_fleet_load_table(l, sp_fleet_get_threads, add_thread);
 	if (r >= 0)

@@ -52,6 +52,9 @@ typedef int sp_fleet_load_fn(struct loader *l);
 int sp_fleet_load_finish(struct loader *l, sp_fleet_load_fn *fn);
 
 int sp_fleet_load_fail_memory(struct loader *l);
+#ifdef __clang_analyzer__ /* as in base/error.h */
+#define sp_fleet_load_fail_memory(l) (sp_fleet_load_fail_memory(l), -ENOMEM)
+#endif
 /* The database changed meanwhile, or rows are missing: -EAGAIN. */
 int sp_fleet_load_fail_changed(struct loader *l);
 

@@ -100,7 +100,7 @@ static void note_sent(struct watch *w, struct sp_watched *f,
 	f->sent_state = state;
 	f->n_failures = 0;
 	if (f->waits || f->link)
-		sp_watched_release(f);
+		sp_watched_release(&w->files, f);
 	f->waits = false;
 }
 

@@ -9,42 +9,70 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/place.h"
 #include "control/files.h"
 #include "read/reader.h"
 #include "text/text.h"
 
-#define BACKLOG ".sampleprof-backlog/"
+#define NAME ".sampleprof-backlog"
 
-/* Other users may write to the directory, but must not choose the files that
- * are deleted here. */
-static int check_backlog(const struct sp_watched_files *files,
-			 struct sp_error *err)
+static int open_below(int dir, const char *name)
 {
-	char path[4096];
 	struct stat st;
+	int fd = openat(dir, name,
+			O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	/* Without the slash: what is behind a symbolic link does not count. */
-	snprintf(path, sizeof(path), "%.*s", (int)strlen(files->backlog) - 1,
-		 files->backlog);
-	if (lstat(path, &st) != 0 && errno == ENOENT)
-		return 0;
-	if (S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
+	if (fd < 0)
+		return errno == ENOENT ? -ENOENT : -EPERM;
+	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
 	    !(st.st_mode & (S_IWGRP | S_IWOTH)))
-		return 0;
-	return sp_error_set(err, -EPERM, files->backlog,
-			    "is not a directory that only this user can write "
-			    "to: remove it");
+		return fd;
+	close(fd);
+	return -EPERM;
+}
+
+/*
+ * Other users may write to the directory, but must not choose where files get
+ * a name here or lose it: that happens in what was opened and looked at.  A
+ * descriptor, or negative errno and *err; -ENOENT: there is none.
+ */
+static int open_backlog(const struct sp_watched_files *files, bool is_made,
+			struct sp_error *err)
+{
+	struct sp_place place;
+	int r = sp_place_find(*files->dir ? files->dir : ".", &place, err);
+
+	if (r >= 0 && is_made && mkdirat(place.dir, NAME, 0700) < 0 &&
+	    errno != EEXIST)
+		r = sp_error_set(err, -errno, files->backlog, "%s",
+				 strerror(errno));
+	if (r >= 0) {
+		r = open_below(place.dir, NAME);
+		if (r < 0)
+			sp_error_set(err, r, files->backlog, "%s",
+				     r == -ENOENT ? strerror(ENOENT)
+						  : "is not a directory that "
+						    "only this user can write "
+						    "to: remove it");
+	}
+	sp_place_close(&place);
+	return r;
 }
 
 int sp_watched_init(struct sp_watched_files *files, const char *dir,
 		    uint64_t max_bytes, struct sp_error *err)
 {
+	int fd;
+
 	*files = (struct sp_watched_files){.dir = dir, .max_bytes = max_bytes};
-	if (asprintf(&files->backlog, "%s" BACKLOG, dir) < 0) {
+	if (asprintf(&files->backlog, "%s" NAME "/", dir) < 0) {
 		files->backlog = NULL;
 		return sp_error_memory(err, NULL);
 	}
-	return check_backlog(files, err);
+	fd = open_backlog(files, false, err);
+	if (fd >= 0)
+		close(fd);
+	return fd == -ENOENT || fd >= 0 ? 0 : fd;
 }
 
 static void free_file(struct sp_watched *f)
@@ -230,31 +258,42 @@ enum sp_watched_state sp_watched_state(const struct sp_watched *f)
 
 /* ---- the backlog ---- */
 
-static int make_backlog(const struct sp_watched_files *files,
-			struct sp_error *err)
+/* The name may belong to another file by now, which is not kept: the next look
+ * knows. */
+static int give_name(const struct sp_watched *f, int dir, const char *name,
+		     struct sp_error *err)
 {
-	if (mkdir(files->backlog, 0700) == 0)
-		return 0;
-	if (errno == EEXIST)
-		return check_backlog(files, err);
-	return sp_error_set(err, -errno, files->backlog, "%s", strerror(errno));
+	struct stat st;
+
+	if (linkat(AT_FDCWD, f->path, dir, name, AT_SYMLINK_FOLLOW) != 0)
+		return errno == EEXIST || errno == ENOENT
+			       ? 0
+			       : sp_error_set(err, -errno, f->path, "%s",
+					      strerror(errno));
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+	    st.st_ino != f->ino || st.st_dev != f->dev)
+		unlinkat(dir, name, 0);
+	return 0;
 }
 
 int sp_watched_keep(struct sp_watched_files *files, struct sp_watched *f,
 		    struct sp_error *err)
 {
 	char *path = NULL;
-	int r = make_backlog(files, err);
+	int r, dir;
 
-	if (r < 0 || f->link)
-		return r;
+	if (f->link)
+		return 0;
+	dir = open_backlog(files, true, err);
+	if (dir < 0)
+		return dir;
 	if (asprintf(&path, "%s%ju.%s", files->backlog, (uintmax_t)f->ino,
 		     sp_text_base_name(f->path)) < 0)
-		return sp_error_memory(err, NULL);
-	/* The name may belong to another file by now: the next look knows. */
-	if (linkat(AT_FDCWD, f->path, AT_FDCWD, path, AT_SYMLINK_FOLLOW) != 0 &&
-	    errno != EEXIST && errno != ENOENT) {
-		r = sp_error_set(err, -errno, f->path, "%s", strerror(errno));
+		r = sp_error_memory(err, NULL);
+	else
+		r = give_name(f, dir, path + strlen(files->backlog), err);
+	close(dir);
+	if (r < 0) {
 		free(path);
 		return r;
 	}
@@ -263,11 +302,23 @@ int sp_watched_keep(struct sp_watched_files *files, struct sp_watched *f,
 	return 0;
 }
 
-void sp_watched_release(struct sp_watched *f)
+static void take_name(const struct sp_watched_files *files,
+		      const struct sp_watched *f)
+{
+	int dir = open_backlog(files, false, NULL);
+
+	if (dir < 0)
+		return;
+	unlinkat(dir, sp_text_base_name(f->link), 0);
+	close(dir);
+}
+
+void sp_watched_release(const struct sp_watched_files *files,
+			struct sp_watched *f)
 {
 	if (!f->link)
 		return;
-	unlink(f->link);
+	take_name(files, f);
 	/* If that was its last name, the next look finds it gone. */
 	if (strcmp(f->link, f->path) != 0) {
 		free(f->link);
@@ -301,7 +352,7 @@ void sp_watched_limit(struct sp_watched_files *files, sp_watched_fn *dropped,
 
 	while ((f = oldest_kept(files, &bytes)) && bytes > files->max_bytes) {
 		dropped(arg, f);
-		unlink(f->link);
+		take_name(files, f);
 		f->waits = false;
 		f->is_refused = true;
 	}

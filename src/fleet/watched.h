@@ -78,7 +78,8 @@ int sp_watched_keep(struct sp_watched_files *files, struct sp_watched *file,
 		    struct sp_error *err);
 
 /* It was sent: remove it from the backlog. */
-void sp_watched_release(struct sp_watched *file);
+void sp_watched_release(const struct sp_watched_files *files,
+			struct sp_watched *file);
 
 /* Delete files that only the backlog holds, oldest first, until they have at
  * most max_bytes.  Calls `dropped` for each; the next look removes it from the

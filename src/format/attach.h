@@ -8,14 +8,12 @@
  * library. The command writes the request into memory of the process, makes a
  * thread call SP_ATTACH_FUNCTION with its address, and reads the answer there.
  */
-#define SP_ATTACH_VERSION  2u
+#define SP_ATTACH_VERSION  3u
 #define SP_ATTACH_FUNCTION "sampleprof_agent_attach"
 #define SP_ATTACH_SETTINGS 4096u /* bytes */
 
 enum sp_attach_command {
-	/* Begin a profile, and redirect the program's calls to the library.
-	 * If that was done already: redirect also the calls that a thread was
-	 * just binding then. */
+	/* Begin a profile, and redirect the program's calls to the library. */
 	SP_ATTACH_BEGIN = 1,
 	/* Redirect the calls to the allocator again, and end the profile. */
 	SP_ATTACH_END = 2,
@@ -42,6 +40,26 @@ enum sp_attach_result {
 	SP_ATTACH_OTHER_VERSION = 8,
 	/* The library is there, and was told not to record this process. */
 	SP_ATTACH_IS_OFF = 9,
+	/* The command has given up: nothing is recorded, and no file is left.
+	 */
+	SP_ATTACH_GIVEN_UP = 10,
+	/* Another command has attached before: `attached_by`. */
+	SP_ATTACH_IS_ATTACHED = 11,
+};
+
+/*
+ * A word that the library would change, in memory that may be executed.  The
+ * library makes no such memory writable: the command writes the word, by
+ * ptrace, if it has the value `from`.
+ */
+struct sp_attach_word {
+	uint64_t at, from, to;
+};
+
+#define SP_ATTACH_WORDS 64u
+struct sp_attach_words {
+	struct sp_attach_word list[SP_ATTACH_WORDS];
+	uint64_t n;
 };
 
 struct sp_attach_request {
@@ -59,8 +77,20 @@ struct sp_attach_request {
 	uint64_t glibc_bytes;
 	/* "NAME=VALUE" texts, each with its final 0; an empty one ends them. */
 	char settings[SP_ATTACH_SETTINGS];
-	/* The answer. */
+	/* The answer, which is at the same place in all versions. */
 	uint32_t result; /* enum sp_attach_result */
 	int32_t error;   /* 0, or a negative errno */
 	uint64_t places; /* pointers and symbols that were changed */
+	/*
+	 * The command sets the first one if the call takes too long, and then
+	 * reads the second one.  The library sets the second one before it
+	 * reads the first, and what it has begun is undone if that is set.  So
+	 * nothing is recorded if the second one was 0; if it was 1, the call
+	 * is about to end, and the result says it.
+	 */
+	uint32_t given_up, answered;
+	struct sp_attach_words words;
+	/* Process id of the command; in the answer SP_ATTACH_IS_ATTACHED, of
+	 * the one that began the profile. */
+	uint64_t attached_by;
 };

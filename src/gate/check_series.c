@@ -3,6 +3,7 @@
  * formats. */
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "gate/format.h"
@@ -34,6 +35,9 @@ static void put_label(const struct metrics *m, const char *name,
 static void put_metric(const struct metrics *m, const struct sp_amount *a,
 		       const char *bound, double value)
 {
+	/* A limit that nobody knows is not there. */
+	if (!isfinite(value))
+		return;
 	fprintf(m->out, "sampleprof_%s%s{",
 		is_pattern(a) ? "matching_bytes" : a->name, bound);
 	put_label(m, "program", m->result->program);
@@ -119,8 +123,12 @@ int sp_check_action_write(FILE *out, const struct sp_result *r)
 
 		snprintf(name, sizeof(name), "%.120s: %.120s", r->program,
 			 a->name);
-		snprintf(range, sizeof(range), "%.0f to %.0f", a->value.lo,
-			 a->value.hi);
+		if (isfinite(a->value.hi))
+			snprintf(range, sizeof(range), "%.0f to %.0f",
+				 a->value.lo, a->value.hi);
+		else
+			snprintf(range, sizeof(range), "at least %.0f",
+				 a->value.lo);
 		sp_json_open_flat(&json, NULL, '{');
 		sp_json_string(&json, "name", name);
 		sp_json_string(&json, "unit",

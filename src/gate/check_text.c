@@ -164,19 +164,38 @@ static void print_sites(FILE *out, const struct sp_finding *f)
 		f->n_tests, sp_text_plural(f->n_tests), f->n_rejected);
 }
 
+static void print_reach_of_sites(FILE *out, const struct sp_finding *f)
+{
+	const bool is_growth = isfinite(f->detectable);
+	const bool is_new = isfinite(f->new_site_bytes);
+
+	if (!is_growth && !is_new) {
+		fputs(INDENT "finds no growth, however large: runs differ, and "
+			     "these are too few\n",
+		      out);
+		return;
+	}
+	fprintf(out, INDENT "would find, in %s of runs: ",
+		sp_text_level(SP_CHECK_POWER).text);
+	if (is_growth)
+		fprintf(out, "growth of the largest function by %s%s",
+			sp_figure_share(f->detectable).text,
+			is_new ? ", " : "");
+	if (is_new)
+		fprintf(out, "a new function of %s",
+			sp_text_bytes(f->new_site_bytes).text);
+	putc('\n', out);
+}
+
 /* What the samples at hand could show. */
 static void print_reach(FILE *out, const struct sp_finding *f)
 {
 	if (f->verdict == SP_VERDICT_REGRESSION)
 		return;
-	if (f->n_tests && isfinite(f->detectable))
-		fprintf(out,
-			INDENT "would find, in %s of runs: growth of the "
-			       "largest function by %s, a new function of %s\n",
-			sp_text_level(SP_CHECK_POWER).text,
-			sp_figure_share(f->detectable).text,
-			sp_text_bytes(f->new_site_bytes).text);
-	else if (!f->n_tests && f->detectable > 0 && isfinite(f->detectable))
+	/* 0: nothing was looked at */
+	if (f->new_site_bytes > 0)
+		print_reach_of_sites(out, f);
+	else if (f->detectable > 0 && isfinite(f->detectable))
 		fprintf(out,
 			INDENT "would find, in %s of runs: growth of %s or "
 			       "more\n",

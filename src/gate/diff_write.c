@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <math.h>
 
 #include "compare/diff.h"
 #include "text/json.h"
@@ -102,11 +103,15 @@ static void put_csv_row(FILE *out, const struct sp_diff_table *t,
 	sp_view_csv_text(out, r->of ? r->of : "");
 	putc(',', out);
 	sp_view_csv_text(out, r->name);
-	fprintf(out,
-		",%.0f,%.0f,%.0f,%.0f,%.0f,%" PRIu64 ",%" PRIu64 ",%d,%d\n",
-		r->old.value, r->new.value, r->change.value, r->change.lo,
-		r->change.hi, r->old_samples, r->new_samples, r->is_told,
-		r->is_comparable);
+	fprintf(out, ",%.0f,%.0f,%.0f,", r->old.value, r->new.value,
+		r->change.value);
+	/* Without limits both are empty. */
+	if (isfinite(r->change.lo) && isfinite(r->change.hi))
+		fprintf(out, "%.0f,%.0f", r->change.lo, r->change.hi);
+	else
+		putc(',', out);
+	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%d,%d\n", r->old_samples,
+		r->new_samples, r->is_told, r->is_comparable);
 }
 
 void sp_diff_csv_write(FILE *out, const struct sp_diff *d)

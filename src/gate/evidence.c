@@ -44,12 +44,12 @@ static int keep_copy(const char *dir, const char *prefix, size_t number,
 	if (asprintf(&to, "%s/%s-%zu-%s", dir, prefix, number,
 		     sp_text_base_name(from)) < 0)
 		return sp_error_memory(err, NULL);
-	fd = open(from, O_RDONLY | O_CLOEXEC);
+	fd = open(from, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0) {
 		free(to);
 		return fail_output(from, "open", err);
 	}
-	r = sp_output_open(to, &out, err);
+	r = sp_output_open(to, SP_OUTPUT_PRIVATE, &out, err);
 	if (r >= 0) {
 		r = copy_bytes(fd, out->stream, from, err);
 		if (r < 0)
@@ -74,7 +74,7 @@ static int keep_text(const struct sp_result *result, const char *name,
 
 	if (asprintf(&to, "%s/%s", result->evidence, name) < 0)
 		return sp_error_memory(err, NULL);
-	r = sp_output_open(to, &out, err);
+	r = sp_output_open(to, SP_OUTPUT_TEXT, &out, err);
 	if (r >= 0) {
 		/* neither of the two needs memory */
 		write(out->stream, result);
@@ -86,15 +86,25 @@ static int keep_text(const struct sp_result *result, const char *name,
 	return r;
 }
 
+static int make_directory(const char *dir, struct sp_error *err)
+{
+	struct sp_place place;
+	int r = sp_place_find(dir, &place, err);
+
+	if (r >= 0 && !place.there.st_mode &&
+	    mkdirat(place.dir, place.name, 0777) < 0 && errno != EEXIST)
+		r = fail_output(dir, "make the directory", err);
+	sp_place_close(&place);
+	return r;
+}
+
 int sp_evidence_keep(const struct sp_result *result, const char *const *new,
 		     size_t n_new, const char *const *old, size_t n_old,
 		     struct sp_error *err)
 {
 	const char *dir = result->evidence;
-	int r = 0;
+	int r = make_directory(dir, err);
 
-	if (mkdir(dir, 0777) < 0 && errno != EEXIST)
-		return fail_output(dir, "make the directory", err);
 	for (size_t i = 0; r >= 0 && i < n_new; i++)
 		r = keep_copy(dir, "new", i + 1, new[i], err);
 	for (size_t i = 0; r >= 0 && i < n_old; i++)

@@ -2,9 +2,12 @@
 #include "gate/gate.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/place.h"
 #include "compare/amount.h"
 #include "runs/baseline.h"
 #include "compare/diff.h"
@@ -193,15 +196,31 @@ static int write_one(FILE *out, const struct sp_check_output *output,
 		     : 0;
 }
 
+static int open_to_append(const char *path, struct sp_error *err)
+{
+	struct sp_place place;
+	int r = sp_place_find(path, &place, err);
+
+	if (r >= 0)
+		r = sp_place_open(&place, path, O_WRONLY | O_APPEND | O_CREAT,
+				  SP_OUTPUT_TEXT, err);
+	sp_place_close(&place);
+	return r;
+}
+
 static int append_to(const struct sp_check_output *output,
 		     const struct sp_result *result, struct sp_error *err)
 {
-	FILE *file = fopen(output->path, "ae");
-	int r;
+	FILE *file;
+	int r, fd = open_to_append(output->path, err);
 
-	if (!file)
-		return sp_error_set(err, -errno, output->path,
-				    "cannot open: %s", strerror(errno));
+	if (fd < 0)
+		return fd;
+	file = fdopen(fd, "a");
+	if (!file) {
+		close(fd);
+		return sp_error_memory(err, output->path);
+	}
 	r = write_one(file, output, result, err);
 	if ((ferror(file) | fclose(file)) != 0 && r >= 0)
 		r = sp_error_set(err, -EIO, output->path,
@@ -213,7 +232,7 @@ static int replace_output(const struct sp_check_output *output,
 			  const struct sp_result *result, struct sp_error *err)
 {
 	struct sp_output *file;
-	int r = sp_output_open(output->path, &file, err);
+	int r = sp_output_open(output->path, SP_OUTPUT_TEXT, &file, err);
 
 	if (r < 0)
 		return r;
@@ -348,7 +367,7 @@ static int write_baseline(struct sp_inputs *s, const char *path,
 			  struct sp_error *err)
 {
 	struct sp_output *file;
-	int r = sp_output_open(path, &file, err);
+	int r = sp_output_open(path, SP_OUTPUT_TEXT, &file, err);
 
 	if (r < 0)
 		return r;

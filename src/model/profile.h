@@ -16,10 +16,23 @@
 
 /* How the profiled process ended, as far as the file and this machine tell. */
 enum sp_profile_end {
-	SP_PROFILE_END_CLEAN,   /* our destructor ran: exit() or end of main */
-	SP_PROFILE_END_KILLED,  /* killed, _exit: no end was recorded */
-	SP_PROFILE_END_EXEC,    /* it executed another program */
-	SP_PROFILE_END_RUNNING, /* the process is still there */
+	SP_PROFILE_END_CLEAN,    /* our destructor ran: exit() or end of main */
+	SP_PROFILE_END_KILLED,   /* killed, _exit: no end was recorded */
+	SP_PROFILE_END_EXEC,     /* it executed another program */
+	SP_PROFILE_END_RUNNING,  /* the process is still there */
+	SP_PROFILE_END_DETACHED, /* it went on without the library */
+};
+
+/*
+ * Memory of a process that no sample can have seen, because nothing was
+ * recorded when it was allocated.  The first of these that is true; what was
+ * only discarded is in samples while it is alive.
+ */
+enum sp_unseen {
+	SP_UNSEEN_NONE,
+	SP_UNSEEN_FORK,   /* a forked child has it of its parent */
+	SP_UNSEEN_ATTACH, /* the process was running before */
+	SP_UNSEEN_OFF,    /* sampling was off */
 };
 
 struct sp_module {
@@ -63,7 +76,9 @@ struct sp_symbol {
 			       * beginning of the function or at least the
 			       * address, if nothing is known */
 	const char *identity; /* the same with its parameters, which tells
-			       * overloads apart; NULL: `function` */
+			       * overloads apart, and its home, which tells
+			       * static functions of a name apart
+			       * (symbols/home.h); NULL: `function` */
 	const char *file;     /* source file or NULL */
 	uint32_t line;        /* 0: unknown */
 	bool is_inlined;      /* inlined into the next one */
@@ -113,7 +128,7 @@ struct sp_sample {
 	uint16_t part;     /* position in `parts` */
 	uint8_t entry;     /* enum sp_entry */
 	bool free_missed : 1; /* freed_ns is when its address came back */
-	uint8_t half : 2;     /* 1 + that of sp_peak_half(); 0: by its id */
+	uint8_t role : 2;     /* 1 + that of sp_peak_toss(); 0: by its id */
 	/* Of a group: it was temporary, by the limits of the plan. */
 	bool is_temporary : 1;
 };
@@ -155,11 +170,15 @@ struct sp_part {
 	const char *program; /* as in struct sp_profile */
 	const char *command; /* likewise */
 	uint64_t file_id;    /* the same in every copy of a file */
+	uint64_t seed;       /* of its sampling decisions */
 	uint64_t pid;
 	uint64_t period_bytes;
 	uint64_t exact_alloc_bytes;
 	uint64_t exact_alloc_objects;
 	uint64_t missing_bytes_max;
+	bool has_unseen;
+	bool is_cut;
+	enum sp_unseen unseen;
 	enum sp_profile_end end;
 	uint64_t start_ns; /* when its process began */
 	/* When that ended, or was heard of last; SP_NEVER: not before the end
@@ -280,6 +299,8 @@ struct sp_profile {
 	uint64_t exact_alloc_bytes;
 	uint64_t exact_alloc_objects;
 	uint64_t missing_bytes_max;
+	/* Not all of what allocates came by the library: INFO `unseen`. */
+	bool has_unseen;
 	uint64_t threads; /* threads that allocated */
 	/* Exact totals by size class.  They may lag behind the process totals
 	 * when the process was killed or runs: see class_slack_bytes. */
@@ -304,7 +325,13 @@ struct sp_profile {
 	/* What was left out because the file is damaged; 0 when whole. */
 	uint64_t damaged_records; /* chunks cut short at a bad record */
 	uint64_t ignored_bytes;
-	bool is_cut;       /* the file is shorter than its writer made it */
+	bool is_cut; /* the file is shorter than its writer made it */
+	/* Of a file that is cut or damaged (model/whole.h): what was alive is
+	 * known until then; 0: not at all. */
+	uint64_t known_ns;
+	/* From then on nothing of it had room: of every allocation that was to
+	 * be recorded.  0: it had. */
+	uint64_t full_ns;
 	bool is_unordered; /* it has chunks that are not in the order of time */
 	char damage[256];  /* first damage: offset, field, consequence; or "" */
 	/* Records and publications of totals that the process was writing when
@@ -398,6 +425,13 @@ static inline uint64_t sp_sample_gone_ns(const struct sp_profile *profile,
 		       : profile->parts[sample->part].stop_ns;
 }
 
+/* Were samples discarded?  Then live bytes may have been higher before what is
+ * left than ever after. */
+static inline bool sp_profile_has_forgotten(const struct sp_profile *profile)
+{
+	return profile->discarded_bytes > 0;
+}
+
 /* Was it born when samples were discarded that ended soon, so that it says
  * nothing about what was allocated? */
 static inline bool sp_sample_is_survivor(const struct sp_profile *profile,
@@ -406,12 +440,19 @@ static inline bool sp_sample_is_survivor(const struct sp_profile *profile,
 	return sample->born_ns < profile->parts[sample->part].window_ns;
 }
 
+/* Did the library have the last word, so that it told all it had counted? */
+static inline bool sp_profile_has_ended(enum sp_profile_end end)
+{
+	return end == SP_PROFILE_END_CLEAN || end == SP_PROFILE_END_DETACHED;
+}
+
 /* Are the exact totals all that was allocated?  Else they are the least that
  * it can be. */
 static inline bool sp_profile_is_exact(const struct sp_profile *profile)
 {
-	return profile->end == SP_PROFILE_END_CLEAN &&
-	       !profile->missing_bytes_max;
+	return sp_profile_has_ended(profile->end) &&
+	       !profile->missing_bytes_max && !profile->has_unseen &&
+	       !profile->is_cut;
 }
 
 /* Samples of the profile, by themselves and in groups. */
@@ -457,6 +498,10 @@ uint64_t sp_profile_memory_limit(const struct sp_profile *profile);
 /* Was it killed, by the kernel for memory or with 90 % and more of that limit
  * resident?  Of one file. */
 bool sp_profile_is_killed_for_memory(const struct sp_profile *profile);
+
+/* Parts that have the seed of another one before them: where they allocate the
+ * same, their samples are the same, too.  0 without memory to look. */
+size_t sp_profile_repeated_seeds(const struct sp_profile *profile);
 
 /* The target of samples per second that the period followed, as text like
  * "500/s", untrusted; NULL if there was none: period_bytes is then what was

@@ -32,7 +32,10 @@ struct finder {
 
 static bool is_everything(const struct sp_profile *p)
 {
-	return p->period_bytes <= 1 && !p->unsampled_bytes;
+	const struct sp_whole whole = sp_whole_of(p);
+
+	return p->period_bytes <= 1 && !p->unsampled_bytes &&
+	       sp_whole_is_all(&whole);
 }
 
 /* What the file says that malloc was: a path. */
@@ -108,7 +111,7 @@ static void hold_against(struct finder *f, uint64_t free_bytes, double unseen)
 static bool has_all_objects(const struct sp_rss_pins *pins)
 {
 	return !pins->is_exact && !pins->unknown &&
-	       !pins->profile->unsampled_bytes &&
+	       !sp_profile_off_bytes(pins->profile) &&
 	       !sp_profile_info(pins->profile, "attached.before_bytes");
 }
 

@@ -281,7 +281,7 @@ static void print_notes(FILE *out, const struct sp_rss_pins *p)
 			out, "found by the addresses of objects, page by page: "
 			     "the figures lack memory that the allocator gives "
 			     "back in larger pieces only");
-	if (p->profile->unsampled_bytes)
+	if (sp_profile_off_bytes(p->profile))
 		sp_style_print_note(
 			out, "objects that were allocated while sampling was "
 			     "off pin memory, too, and are not here");

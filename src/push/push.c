@@ -348,7 +348,7 @@ static void send_list(struct push *w, const char *const *paths, size_t n)
 			w->first = at + 1;
 			break;
 		}
-		if (sp_ending_wait(0))
+		if (sp_ending_has_come())
 			break;
 	}
 }

@@ -4,10 +4,11 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "control/ending.h"
 
 /* Sample types that are sums of the time since the last profile, and those that
  * are states. */
@@ -59,15 +60,12 @@ static size_t take_answer(char *data, size_t size, size_t n, void *arg)
 static int look_for_end(void *arg, curl_off_t down_all, curl_off_t down,
 			curl_off_t up_all, curl_off_t up)
 {
-	sigset_t pending;
-
 	(void)arg;
 	(void)down_all;
 	(void)down;
 	(void)up_all;
 	(void)up;
-	sigpending(&pending);
-	return sigismember(&pending, SIGINT) || sigismember(&pending, SIGTERM);
+	return sp_ending_has_come();
 }
 
 static bool set_up(struct sp_pyroscope *to, const char *token)

@@ -13,13 +13,14 @@ int sp_input_open(struct sp_input *in, struct sp_error *err)
 	int r;
 
 	in->file = f;
-	if (f)
-		f->loader.p = p;
-	else
+	if (!f) {
 		free(p);
-	if (f && p)
+		return sp_error_memory(err, in->path);
+	}
+	f->loader.p = p;
+	if (p)
 		p->parts = calloc(1, sizeof(*p->parts));
-	if (!f || !p || !p->parts)
+	if (!p || !p->parts)
 		return sp_error_memory(err, in->path);
 	p->n_parts = 1;
 	p->path = in->path;
@@ -142,6 +143,7 @@ int sp_input_finish(struct sp_input *in, struct sp_profile **ret_profile,
 	l->p->is_unordered = in->is_unordered;
 	sp_raise(&in->period_bytes, l->p->period_bytes);
 	l->p->parts->start_ns = in->start_ns;
+	l->p->parts->seed = l->p->seed;
 	*ret_last_id = sp_stream_last_id(l->stream);
 	*ret_profile = l->p;
 	l->p = NULL;

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/saturate.h"
+#include "model/whole.h"
 
 /* ---- one file ---- */
 
@@ -216,6 +217,26 @@ static void add_mapped(struct sp_mapped *sum, const struct sp_mapped *m)
 	sp_sat_add(&sum->reserved_bytes, m->reserved_bytes);
 }
 
+/* Until when all are known. */
+static void add_whole(struct sp_profile *p, const struct sp_profile *file)
+{
+	const uint64_t by_ns = file->parts->start_ns;
+	const struct sp_whole w = sp_whole_of(file);
+	const uint64_t full_ns =
+		w.is_full ? sp_join_time(file->full_ns, by_ns) : 0;
+	const uint64_t known_ns =
+		w.known_ns ? sp_join_time(w.known_ns, by_ns) : 0;
+
+	if (full_ns && (!p->full_ns || full_ns < p->full_ns))
+		p->full_ns = full_ns;
+	if (!w.is_damaged)
+		return;
+	if ((!p->is_cut && !p->damaged_records && !p->ignored_bytes) ||
+	    known_ns < p->known_ns)
+		p->known_ns = known_ns;
+	p->is_cut |= w.is_cut;
+}
+
 static void add_totals(struct sp_join *j, size_t i,
 		       const struct sp_profile *file)
 {
@@ -229,6 +250,8 @@ static void add_totals(struct sp_join *j, size_t i,
 	add_mapped(&p->mapped, &file->mapped);
 	sp_sat_add(&p->exact_alloc_objects, file->exact_alloc_objects);
 	sp_sat_add(&p->missing_bytes_max, file->missing_bytes_max);
+	p->has_unseen |= file->has_unseen;
+	add_whole(p, file);
 	sp_sat_add(&p->unsampled_bytes, file->unsampled_bytes);
 	sp_sat_add(&p->unsampled_objects, file->unsampled_objects);
 	sp_sat_add(&p->discarded_bytes, file->discarded_bytes);
@@ -348,7 +371,7 @@ static int put_in_order(struct sp_join *j, enum sp_join_kind kind, void **items,
 	}
 	if (at == n_items)
 		return 0;
-	ordered = malloc(n_items * item_bytes);
+	ordered = calloc(n_items, item_bytes);
 	if (!ordered)
 		return -ENOMEM;
 	at = 0;

@@ -12,8 +12,9 @@
 
 #include "base/array.h"
 #include "base/index.h"
-#include "base/parse.h"
+#include "base/saturate.h"
 #include "model/command.h"
+#include "model/whole.h"
 #include "read/totals.h"
 
 static struct sp_stack *get_stack(struct sp_loader *l, uint32_t id)
@@ -157,6 +158,13 @@ static void take_time(struct sp_loader *l, uint64_t time_ns)
 		l->last_time_ns = time_ns;
 }
 
+/* Of what is born or ends; in a packed file other records come first. */
+static void take_event_time(struct sp_loader *l, uint64_t time_ns)
+{
+	take_time(l, time_ns);
+	sp_raise(&l->last_event_ns, time_ns);
+}
+
 static int take_thread_end(struct sp_loader *l,
 			   const struct sp_record_thread_end *r)
 {
@@ -218,7 +226,7 @@ static int take_sample(struct sp_loader *l, const struct sp_record_sample *r)
 	/* Nothing was discarded: the first record of it is there. */
 	if (r->is_again && !l->reader->window.oldest)
 		return 0;
-	take_time(l, r->time_ns);
+	take_event_time(l, r->time_ns);
 	sample = (struct sp_sample){
 		.id = r->id,
 		.born_ns = r->time_ns,
@@ -245,7 +253,7 @@ static int take_free(struct sp_loader *l, const struct sp_record_free *r)
 		.missed = r->flags & SP_FREE_MISSED,
 	};
 
-	take_time(l, r->time_ns);
+	take_event_time(l, r->time_ns);
 	return find_thread(l, r->thread, &event.thread)
 		       ? -ENOMEM
 		       : sp_stream_free(l->stream, &event);
@@ -258,7 +266,7 @@ static int take_free_address(struct sp_loader *l,
 
 	if (!l->p->has_addresses)
 		return 0;
-	take_time(l, r->time_ns);
+	take_event_time(l, r->time_ns);
 	return find_thread(l, r->thread, &event.thread)
 		       ? -ENOMEM
 		       : sp_stream_free(l->stream, &event);
@@ -293,14 +301,14 @@ static int take_map(struct sp_loader *l, const struct sp_record_map *r)
 
 	if (!s || find_thread(l, r->thread, &thread))
 		return -ENOMEM;
-	take_time(l, r->time_ns);
+	take_event_time(l, r->time_ns);
 	return sp_mappings_add(&l->mappings, r, (uint32_t)(s - l->p->stacks),
 			       thread);
 }
 
 static int take_unmap(struct sp_loader *l, const struct sp_record_unmap *r)
 {
-	take_time(l, r->time_ns);
+	take_event_time(l, r->time_ns);
 	return sp_mappings_end(&l->mappings, r);
 }
 
@@ -414,6 +422,9 @@ static void fill_part(struct sp_profile *p)
 	part->exact_alloc_bytes = p->exact_alloc_bytes;
 	part->exact_alloc_objects = p->exact_alloc_objects;
 	part->missing_bytes_max = p->missing_bytes_max;
+	part->has_unseen = p->has_unseen;
+	part->is_cut = p->is_cut;
+	part->unseen = sp_profile_unseen(p);
 	part->end = p->end;
 	part->stop_ns = SP_NEVER;
 	part->window_ns = p->window_ns;
@@ -495,7 +506,6 @@ int sp_loader_finish(struct sp_loader *l)
 {
 	struct sp_profile *p = l->p;
 	const struct sp_reader *r = l->reader;
-	const char *time_error;
 	int err = sp_profile_drop_infos(p);
 
 	if (err)
@@ -515,27 +525,15 @@ int sp_loader_finish(struct sp_loader *l)
 		sp_loader_set_mapped_totals(l);
 	if (p->n_rss)
 		qsort(p->rss, p->n_rss, sizeof(p->rss[0]), compare_rss);
-	p->end = r->status.end_kind == SP_END_CLEAN  ? SP_PROFILE_END_CLEAN
-		 : r->is_running                     ? SP_PROFILE_END_RUNNING
-		 : r->status.end_kind == SP_END_EXEC ? SP_PROFILE_END_EXEC
-						     : SP_PROFILE_END_KILLED;
-	p->end_kind = r->status.end_kind;
+	sp_loader_set_end(l);
 	p->duration_ns = sp_loader_duration_ns(l);
 	p->threads = r->status.threads > p->n_thread_infos ? r->status.threads
 							   : p->n_thread_infos;
 	memcpy(p->losses, r->status.losses, sizeof(p->losses));
-	p->damaged_records = r->damage.records;
-	p->ignored_bytes = r->damage.ignored_bytes;
-	p->is_cut = r->is_cut;
-	memcpy(p->damage, r->damage.text, sizeof(p->damage));
-	p->unfinished_records = r->unfinished;
 	p->unmatched_frees += r->unmatched_frees;
 	if (p->n_modules)
 		qsort(p->modules, p->n_modules, sizeof(p->modules[0]),
 		      compare_modules);
-	time_error = sp_profile_info(p, "time_error_ns");
-	if (time_error)
-		sp_parse_u64(time_error, &p->time_error_ns);
 	p->program = sp_profile_info(p, "exe");
 	if (!p->program)
 		p->program = "(unknown)";

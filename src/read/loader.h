@@ -34,6 +34,7 @@ struct sp_loader {
 	struct sp_marks marks;
 	struct sp_mappings mappings;
 	uint64_t last_time_ns;
+	uint64_t last_event_ns;
 	const char *command; /* raw, arguments separated by NUL */
 	size_t command_bytes;
 	struct sp_record_frame frames[SP_FORMAT_FRAMES_MAX]; /* scratch */
@@ -51,6 +52,9 @@ int sp_loader_end_records(struct sp_loader *loader);
 /* The exact totals, once all else is there, of a profile of mappings: they have
  * no sizes by class, and no phases with totals of their own. */
 void sp_loader_set_mapped_totals(const struct sp_loader *loader);
+
+/* How the process ended and what the file lacks, once all facts are there. */
+void sp_loader_set_end(struct sp_loader *loader);
 
 /* How long the file goes on, by what was read of it so far. */
 uint64_t sp_loader_duration_ns(const struct sp_loader *loader);

@@ -189,6 +189,9 @@ static void raise_exact(struct sp_profile *p, uint64_t bytes)
 		return;
 	more = bytes - p->exact_alloc_bytes;
 	p->exact_alloc_bytes = bytes;
+	/* That nobody knows stays so. */
+	if (p->missing_bytes_max == UINT64_MAX)
+		return;
 	if (more <= p->missing_bytes_max) {
 		p->missing_bytes_max -= more;
 		return;

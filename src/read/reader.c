@@ -27,6 +27,14 @@ void sp_reader_note_damage(struct sp_reader *r, uint64_t offset,
 		 "offset %" PRIu64 ": %s: %s", offset, field, consequence);
 }
 
+/* It ends here, and not after `whole` bytes. */
+static void note_cut(struct sp_reader *r, uint64_t whole)
+{
+	r->is_cut = true;
+	sp_reader_note_damage(r, r->file_bytes, whole - r->file_bytes, "file",
+			      "truncated: samples after this are missing");
+}
+
 /*
  * The writer gives the file its full length at once.  After an orderly end the
  * number of chunks is known, and only those have to be there; else there may
@@ -36,18 +44,21 @@ static void note_if_cut(struct sp_reader *r)
 {
 	uint64_t whole;
 
-	if (r->header.flags & SP_HEADER_PACKED)
+	/* Before the last totals, in any file. */
+	if (r->header.flags & SP_HEADER_PACKED) {
+		if (r->file_bytes < CHUNK)
+			note_cut(r, CHUNK);
 		return;
+	}
 	if (__builtin_mul_overflow(r->status.chunks, CHUNK, &whole))
 		whole = UINT64_MAX;
 	if (r->status.end_kind != SP_END_CLEAN &&
 	    r->header.max_file_bytes > whole)
 		whole = r->header.max_file_bytes;
-	r->is_cut = r->file_bytes < whole;
-	if (r->is_cut)
-		sp_reader_note_damage(
-			r, r->file_bytes, whole - r->file_bytes, "file",
-			"truncated: samples after this are missing");
+	if (whole < CHUNK)
+		whole = CHUNK;
+	if (r->file_bytes < whole)
+		note_cut(r, whole);
 }
 
 int sp_reader_open(struct sp_reader *r, const char *path, struct sp_error *err)
@@ -84,8 +95,8 @@ int sp_reader_open(struct sp_reader *r, const char *path, struct sp_error *err)
 	code = sp_fileheader_check(&r->header, path, err);
 	if (code)
 		return code;
-	r->is_running = !r->source.unpacker &&
-			sp_running(&r->header, r->source.stat.st_ino);
+	r->is_running =
+		!r->source.unpacker && sp_running(&r->header, r->source.fd);
 	code = sp_reader_read_totals(r, err);
 	if (code)
 		return code;
@@ -135,6 +146,7 @@ static int end_of_file(struct sp_reader *r)
 		return 0;
 	if (fstat(r->source.fd, &st) == 0 &&
 	    (uint64_t)st.st_size < r->file_bytes) {
+		r->is_cut = true;
 		sp_reader_note_damage(
 			r, (uint64_t)st.st_size,
 			r->file_bytes - (uint64_t)st.st_size, "file",
@@ -224,6 +236,7 @@ static int next_chunk(struct sp_reader *r, struct sp_error *err)
 		return end_of_file(r);
 	n = sp_source_read(&r->source, r->chunk, CHUNK, at);
 	if (n == -EBADMSG || n == -EFBIG) {
+		r->is_cut = true;
 		sp_reader_note_damage(r, at, 0, sp_source_strerror((int)n),
 				      "samples after this are missing");
 		return 0;

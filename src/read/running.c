@@ -1,29 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "read/running.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/proc.h"
 
 /* It has the file mapped: another process may have its number by now. */
-bool sp_running(const struct sp_file_header *header, ino_t inode)
+bool sp_running(const struct sp_file_header *header, int fd)
 {
-	char path[64], line[4096], number[32];
-	bool mapped = false;
-	FILE *f;
+	const int dir = sp_proc_open(header->pid);
+	struct sp_proc_file file;
+	bool is_written;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/maps", header->pid);
-	f = fopen(path, "re");
-	if (!f)
+	if (dir < 0)
 		return false;
-	snprintf(number, sizeof(number), " %" PRIuMAX " ", (uintmax_t)inode);
-	while (!mapped && fgets(line, sizeof(line), f))
-		mapped = strstr(line, number) != NULL &&
-			 strstr(line, " rw-s ") != NULL;
-	fclose(f);
-	return mapped;
+	is_written =
+		sp_proc_name_file(fd, &file) == 0 && sp_proc_writes(dir, &file);
+	close(dir);
+	return is_written;
 }
 
 /* The wall clock may have been set since the start; what was published is past

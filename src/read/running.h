@@ -3,12 +3,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "format/layout.h"
 
-/* Is the process still there that writes the file with that inode? */
-bool sp_running(const struct sp_file_header *header, ino_t inode);
+/* Is the process still there that writes the open file? */
+bool sp_running(const struct sp_file_header *header, int fd);
 
 /* The present moment, on the clock of its records. */
 uint64_t sp_running_now_ns(const struct sp_file_header *header,

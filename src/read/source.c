@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "base/regular.h"
+
 #define CHUNK    SP_FORMAT_CHUNK_BYTES
 #define IN_BYTES (128u << 10)
 
@@ -167,16 +169,13 @@ int sp_source_open(struct sp_source *s, const char *path, struct sp_error *err)
 {
 	memset(s, 0, sizeof(*s));
 	s->path = path;
-	s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (s->fd < 0) {
-		const int code = -errno;
-
-		return sp_error_set(err, code, path, "cannot be opened: %s",
-				    strerror(-code));
-	}
-	if (fstat(s->fd, &s->stat) != 0 || !S_ISREG(s->stat.st_mode))
+	s->fd = sp_regular_open(path, O_RDONLY);
+	if (s->fd == -EINVAL || (s->fd >= 0 && fstat(s->fd, &s->stat) != 0))
 		return sp_error_set(err, -EINVAL, path,
 				    "is not a regular file");
+	if (s->fd < 0)
+		return sp_error_set(err, s->fd, path, "cannot be opened: %s",
+				    strerror(-s->fd));
 	s->bytes = (uint64_t)s->stat.st_size;
 	return is_compressed(s->fd) ? open_compressed(s, err) : 0;
 }

@@ -141,7 +141,10 @@ static void add_empty(struct sp_aggregate *a, size_t index,
 	sp_class_sums_init(&f->flat, period_bytes);
 	sp_class_sums_init(&f->cum, period_bytes);
 	sp_class_sums_init(&f->live, period_bytes);
-	f->flat.is_mean = f->cum.is_mean = a->analysis->view->all.is_mean;
+	sp_class_sums_judge(&f->flat, &a->analysis->view->all);
+	sp_class_sums_judge(&f->cum, &a->analysis->view->all);
+	if (a->analysis->live)
+		sp_class_sums_judge(&f->live, &a->analysis->live->all);
 }
 
 static bool has_key(const struct sp_aggregate *a,

@@ -180,9 +180,11 @@ const struct sp_aggregate_function **sp_aggregate_by_row(
 int sp_aggregate_drop(struct sp_aggregate *aggregate, double share,
 		      struct sp_error *err);
 
-/* Raise the confidence of each interval so that n_rows intervals of a column
- * hold together at the requested confidence (E19). */
-void sp_aggregate_hold_together(struct sp_aggregate *aggregate, size_t n_rows);
+/* Raise the confidence of each interval so that those of a column of the first
+ * functions hold together at the requested confidence, and those of the first
+ * stacks (E19).  0: they are not shown. */
+void sp_aggregate_hold_together(struct sp_aggregate *aggregate,
+				size_t n_functions, size_t n_stacks);
 
 /*
  * Lifetimes of the objects of each function (flat, at its `row`) and of each of

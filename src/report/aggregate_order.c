@@ -153,7 +153,7 @@ int sp_aggregate_matches(const struct sp_aggregate_function *f,
 {
 	const int r = sp_pattern_search(pattern, f->short_name, err);
 
-	return r ? r : sp_pattern_search(pattern, f->identity, err);
+	return r ? r : sp_pattern_search_full(pattern, f->identity, err);
 }
 
 static int compare_rows(const void *a, const void *b, void *arg)
@@ -233,12 +233,25 @@ int sp_aggregate_drop(struct sp_aggregate *aggregate, double share,
 	return 0;
 }
 
-void sp_aggregate_hold_together(struct sp_aggregate *aggregate, size_t n_rows)
+/* (E19) A row with less can miss only if it expects many more. */
+#define COUNTED_SAMPLES 2
+
+void sp_aggregate_hold_together(struct sp_aggregate *aggregate,
+				size_t n_functions, size_t n_stacks)
 {
 	const double asked = aggregate->analysis->how.confidence;
+	size_t functions = 0, stacks = 0;
 
-	if (!n_rows)
+	if (!n_functions && !n_stacks)
 		return;
-	aggregate->n_together = n_rows;
-	aggregate->how.confidence = sp_confidence_of_each(asked, n_rows);
+	for (size_t i = 0; i < n_functions && i < aggregate->n_functions; i++)
+		functions += aggregate->functions[i].cum.all.samples >=
+			     COUNTED_SAMPLES;
+	for (size_t i = 0; i < n_stacks && i < aggregate->n_stacks; i++)
+		stacks += aggregate->stacks[i].sums->all.samples >=
+			  COUNTED_SAMPLES;
+	aggregate->n_together = n_functions > n_stacks ? n_functions : n_stacks;
+	aggregate->how.samples_min = COUNTED_SAMPLES;
+	aggregate->how.confidence = sp_confidence_of_each(
+		asked, functions > stacks ? functions : stacks);
 }

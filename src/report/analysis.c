@@ -54,22 +54,10 @@ static int add_tables(struct sp_analysis *a, struct sp_error *err)
 	return sp_sums_new(p, &s, &a->live, err);
 }
 
-/* The peak is at least the live bytes of any moment.  These may be known better
- * than the peak, by exact totals. */
-static void raise_peak(struct sp_analysis *a)
-{
-	const struct sp_interval live =
-		sp_estimate_bytes(&a->how, &a->live->all);
-
-	if (a->live_at_ns == SP_NEVER)
-		sp_peak_raise(&a->peak, live.value);
-	a->peak.bytes.value = fmax(a->peak.bytes.value, live.value);
-	a->peak.bytes.hi = fmax(a->peak.bytes.hi, live.value);
-}
-
-/* The same for the peak of rows, before the tables exist. */
-static int raise_rows(const struct sp_analysis *a, struct sp_peak *peak,
-		      struct sp_error *err)
+/* The peak is at least what is alive at the end, which exact totals may know
+ * better than the peak. */
+static int raise_peak(const struct sp_analysis *a, const bool *keeps,
+		      struct sp_peak *peak, struct sp_error *err)
 {
 	struct sp_selection end = a->selection;
 	struct sp_sums *live;
@@ -77,11 +65,12 @@ static int raise_rows(const struct sp_analysis *a, struct sp_peak *peak,
 
 	end.view = SP_VIEW_LIVE;
 	end.at_ns = SP_NEVER;
-	end.keeps = NULL;
+	end.keeps = keeps;
 	r = sp_sums_new(a->profile, &end, &live, err);
 	if (r < 0)
 		return r;
-	sp_peak_raise(peak, sp_estimate_bytes(&a->how, &live->all).value);
+	sp_peak_raise(peak, sp_estimate_bytes(&a->how, &live->all),
+		      live->all.all.samples, a->profile->duration_ns);
 	sp_sums_free(live, a->profile);
 	return 0;
 }
@@ -99,29 +88,72 @@ static void bound_peak(struct sp_analysis *a)
 				     fmin(peak->hi, most)};
 }
 
+/* The peak of those that are kept.  Objects that several processes left alive
+ * need not have existed at the same time. */
+static int find_peak(const struct sp_analysis *a, const bool *keeps,
+		     struct sp_peak *ret, struct sp_error *err)
+{
+	struct sp_selection births = a->selection;
+	int r;
+
+	births.keeps = keeps;
+	r = sp_peak(a->profile, &births, a->how.confidence, ret, err);
+	return r < 0 || a->profile->n_parts != 1
+		       ? r
+		       : raise_peak(a, keeps, ret, err);
+}
+
 /* The peak of the selection, and the moment of SP_VIEW_PEAK. */
 static int add_peak(struct sp_analysis *a, struct sp_error *err)
 {
-	struct sp_selection unfiltered = a->selection;
+	const struct sp_whole whole = sp_whole_of(a->profile);
+	struct sp_selection *s = &a->selection;
 	struct sp_peak all;
-	int r = sp_peak(a->profile, &a->selection, a->how.confidence, &a->peak,
-			err);
+	int r = find_peak(a, s->keeps, &a->peak, err);
 
-	if (r < 0 || a->selection.view != SP_VIEW_PEAK)
+	bound_peak(a);
+	/* Every allocation of the rest says nothing of what is missing. */
+	if (!sp_whole_is_all(&whole) ||
+	    (whole.is_turned && !(a->peak.bytes.lo < a->peak.bytes.hi)))
+		a->peak.bytes.hi = INFINITY;
+	if (!whole.known_ns)
+		a->peak.bytes.lo = 0;
+	if (r < 0 || s->view != SP_VIEW_PEAK)
 		return r;
+	if (s->at_ns != SP_NEVER) {
+		s->peak_ns = s->at_ns;
+		return 0;
+	}
 	all = a->peak;
-	unfiltered.keeps = NULL;
 	if (a->filter)
-		r = sp_peak(a->profile, &unfiltered, a->how.confidence, &all,
-			    err);
-	/* Objects that several processes left alive need not have existed at
-	 * the same time. */
-	if (r >= 0 && a->profile->n_parts == 1)
-		r = raise_rows(a, &all, err);
-	a->selection.at_ns = all.time_ns;
-	for (int k = 0; k < 2; k++)
-		a->selection.chosen_ns[k] = all.chosen_ns[k];
+		r = find_peak(a, NULL, &all, err);
+	s->at_ns = all.time_ns;
+	s->peak_ns = all.rows_ns;
 	return r;
+}
+
+/* Are the rows of the very moment of the peak above them? */
+static bool shows_peak(const struct sp_analysis *a)
+{
+	return a->selection.view == SP_VIEW_PEAK && !a->filter &&
+	       a->selection.peak_ns == a->peak.rows_ns;
+}
+
+/* The same sums were added up in another order: one figure has one value. */
+static void take_rows(struct sp_analysis *a)
+{
+	const struct sp_interval rows =
+		sp_estimate_bytes(&a->how, &a->view->all);
+	struct sp_peak *peak = &a->peak;
+
+	if (peak->bytes.value == peak->rows_bytes.value)
+		peak->bytes.value = rows.value;
+	if (peak->bytes.lo == peak->rows_bytes.lo)
+		peak->bytes.lo = rows.lo;
+	peak->bytes.hi = peak->bytes.hi == peak->rows_bytes.hi
+				 ? rows.hi
+				 : fmax(peak->bytes.hi, rows.hi);
+	peak->rows_bytes = rows;
 }
 
 static int answer_question(struct sp_analysis *a,
@@ -151,12 +183,9 @@ static int answer_question(struct sp_analysis *a,
 			return r;
 	}
 	r = add_tables(a, err);
-	if (r < 0 || !p->has_frees || p->is_timeless)
-		return r;
-	if (p->n_parts == 1)
-		raise_peak(a);
-	bound_peak(a);
-	return 0;
+	if (r >= 0 && shows_peak(a))
+		take_rows(a);
+	return r;
 }
 
 int sp_analysis_new(const struct sp_profile *profile,
@@ -208,9 +237,7 @@ struct sp_acc sp_analysis_part(const struct sp_analysis *analysis,
 		sp_selection_terms(selection, analysis->profile, s, 1,
 				   s->size_bytes - s->offset_bytes);
 
-	if (sp_selection_is_mean(selection))
-		sp_acc_halve(&part);
-	else
+	if (!sp_selection_is_measured(selection))
 		sp_adjust(&analysis->how, sp_format_class(s->size_bytes),
 			  &part);
 	return part;
@@ -224,6 +251,42 @@ struct sp_interval sp_analysis_share(const struct sp_acc *part,
 
 	sp_acc_subtract(&rest, part);
 	return sp_estimate_share(part, &rest, confidence);
+}
+
+/* All bytes of the view, if the file knows them without its samples. */
+static bool exact_total(const struct sp_analysis *a, struct sp_interval *ret)
+{
+	const struct sp_profile *p = a->profile;
+	struct sp_selection births = a->selection;
+
+	births.keeps = NULL;
+	if (births.view != SP_VIEW_ALLOC || sp_selection_is_subset(&births) ||
+	    a->how.method != SP_METHOD_P3T || !a->population.has_totals)
+		return false;
+	ret->value = ret->lo = (double)p->exact_alloc_bytes;
+	ret->hi = ret->lo + (double)p->missing_bytes_max;
+	return ret->lo > 0;
+}
+
+struct sp_interval sp_analysis_row_share(const struct sp_analysis *a,
+					 const struct sp_estimation *how,
+					 const struct sp_class_sums *row)
+{
+	const bool is_whole =
+		!row->is_unknown && !(a->population.gap_bytes > 0);
+	struct sp_interval part, all;
+
+	if (!exact_total(a, &all)) {
+		if (is_whole)
+			return sp_analysis_share(&row->all, &a->whole->all,
+						 how->confidence);
+		all = sp_estimate_bytes(how, a->whole);
+	}
+	part = sp_estimate_bytes(how, row);
+	return sp_interval_around(
+		all.value > 0 ? fmin(part.value / all.value, 1) : 0,
+		all.hi > 0 ? fmin(part.lo / all.hi, 1) : 0,
+		all.lo > 0 ? fmin(part.hi / all.lo, 1) : 1);
 }
 
 uint64_t sp_analysis_peak_rss(const struct sp_profile *profile)
@@ -306,7 +369,7 @@ struct sp_interval sp_analysis_size_bytes(const struct sp_analysis *analysis,
 	struct sp_class_sums part; /* its classes are the view's */
 
 	sp_class_sums_init(&part, all->all.period_bytes);
-	part.is_mean = all->is_mean;
+	sp_class_sums_judge(&part, all);
 	for (uint32_t i = 0; i < all->n_classes; i++) {
 		struct sp_class_sums_class *c = &all->classes[i];
 
@@ -423,6 +486,12 @@ static struct sp_interval percentile_of_classes(const struct sp_analysis *a,
 	return sp_interval_around(size.value, size.lo, size.hi);
 }
 
+bool sp_analysis_is_every(const struct sp_analysis *a)
+{
+	return a->view->all.all.period_bytes == 1 && !a->view->all.is_unknown &&
+	       !(a->population.gap_objects > 0);
+}
+
 bool sp_analysis_view_percentile(const struct sp_analysis *analysis,
 				 double share, struct sp_interval *ret_size)
 {
@@ -431,7 +500,7 @@ bool sp_analysis_view_percentile(const struct sp_analysis *analysis,
 
 	if (!all->samples)
 		return false;
-	if (all->period_bytes == 1)
+	if (sp_analysis_is_every(analysis))
 		exact = exact_percentile(analysis, share);
 	if (exact)
 		*ret_size = (struct sp_interval){(double)exact, (double)exact,

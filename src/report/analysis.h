@@ -68,6 +68,12 @@ struct sp_interval sp_analysis_share(const struct sp_acc *part,
 				     const struct sp_acc *all,
 				     double confidence);
 
+/* Share of a row of the view in all of it, of which the exact total is used if
+ * it is known (E63): it says the same as the row's bytes. */
+struct sp_interval sp_analysis_row_share(const struct sp_analysis *analysis,
+					 const struct sp_estimation *how,
+					 const struct sp_class_sums *row);
+
 /* The last RSS that was recorded at or before that time; false if there is
  * none. */
 bool sp_analysis_rss_at(const struct sp_profile *profile, uint64_t time_ns,
@@ -105,5 +111,8 @@ bool sp_analysis_view_percentile(const struct sp_analysis *analysis,
 
 /* The largest RSS that was recorded; 0 if none was. */
 uint64_t sp_analysis_peak_rss(const struct sp_profile *profile);
+
+/* Are the samples of the view all objects that it has? */
+bool sp_analysis_is_every(const struct sp_analysis *analysis);
 
 void sp_analysis_free(struct sp_analysis *analysis);

@@ -101,8 +101,9 @@ static int symbol_matches(const struct sp_filter *f, enum sp_filter_kind kind,
 {
 	int r = search_pattern(f, kind, symbol->function, err);
 
-	if (!r)
-		r = search_pattern(f, kind, symbol->identity, err);
+	if (!r && symbol->identity)
+		r = sp_pattern_search_full(f->patterns[kind], symbol->identity,
+					   err);
 	return r ? r : search_pattern(f, kind, symbol->file, err);
 }
 

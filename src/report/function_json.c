@@ -1,11 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/function_json.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/home.h"
+
+/* Its home, which identifies it with the full name. */
+static void put_home(struct sp_json *json, const char *identity)
+{
+	const struct sp_home home = sp_home_of(identity);
+	char *text = home.text ? strndup(home.text, home.bytes) : NULL;
+
+	sp_json_string(json, "defined_in", text);
+	free(text);
+}
+
 void sp_function_json_identity(struct sp_json *json,
 			       const struct sp_aggregate_function *f)
 {
+	char *full = sp_home_without(f->identity);
+
 	sp_json_string(json, "name", f->name);
-	sp_json_string(json, "full_name", f->identity);
+	sp_json_string(json, "full_name", full ? full : f->identity);
+	free(full);
+	put_home(json, f->identity);
 	sp_json_string(json, "module", *f->module ? f->module : NULL);
 	sp_json_string(json, "file", f->file);
 	sp_json_u64(json, "line", f->line);

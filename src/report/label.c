@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 
 #include "symbols/demangle.h"
+#include "symbols/home.h"
 #include "symbols/plainname.h"
 
 /* How much of a name is shown; the next level if labels are equal. */
@@ -18,7 +20,8 @@ enum spelling {
 };
 
 struct entry {
-	const char *full;
+	const char *given;
+	char *full; /* without its home; owned */
 	char *name; /* of it, as it is spelled; owned */
 	enum spelling spelling;
 	size_t n_short; /* bytes of the name without parameters */
@@ -187,6 +190,77 @@ static int label_all(const struct entry *entries, size_t n, char **labels)
 	return r;
 }
 
+/* ---- homes ---- */
+
+static int compare_full(const void *a, const void *b)
+{
+	const struct entry *ea = a, *eb = b;
+	const int c = strcmp(ea->full, eb->full);
+
+	return c ? c : strcmp(ea->given, eb->given);
+}
+
+/* With how many parts of its home the entry is like no other of its group. */
+static size_t parts_for(const struct group *g, const struct entry *e)
+{
+	const struct sp_home home = sp_home_of(e->given);
+	size_t parts = 1;
+
+	for (size_t i = 0; i < g->n; i++) {
+		const struct sp_home other = sp_home_of(g->at[i].given);
+		size_t common;
+
+		if (!other.text || !strcmp(g->at[i].given, e->given))
+			continue;
+		common = sp_home_common(home.text, home.file_bytes, other.text,
+					other.file_bytes);
+		if (common >= parts)
+			parts = common + 1;
+	}
+	return parts;
+}
+
+/* The entries of a group have the same name; their homes become part of their
+ * labels, if they have several. */
+static int add_homes(const struct group *g, char **labels)
+{
+	bool are_same = true;
+
+	for (size_t i = 1; i < g->n; i++)
+		are_same &= !strcmp(g->at[i].given, g->at->given);
+	for (size_t i = 0; !are_same && i < g->n; i++) {
+		const struct entry *e = &g->at[i];
+		const struct sp_home home = sp_home_of(e->given);
+		char *label;
+
+		if (!home.text)
+			continue;
+		if (asprintf(&label, "%s [in %s", labels[e->number],
+			     sp_home_tail(home.text, home.file_bytes,
+					  parts_for(g, e))) < 0)
+			return -ENOMEM;
+		free(labels[e->number]);
+		labels[e->number] = label;
+	}
+	return 0;
+}
+
+static int add_all_homes(struct entry *entries, size_t n, char **labels)
+{
+	struct group g = {entries, 0};
+	int r = 0;
+
+	if (n)
+		qsort(entries, n, sizeof(*entries), compare_full);
+	for (; !r && g.at < entries + n; g.at += g.n) {
+		for (g.n = 1; g.at + g.n < entries + n &&
+			      !strcmp(g.at->full, g.at[g.n].full);)
+			g.n++;
+		r = add_homes(&g, labels);
+	}
+	return r;
+}
+
 int sp_labels_new(const char *const *names, size_t n, bool are_full,
 		  char ***ret)
 {
@@ -194,14 +268,23 @@ int sp_labels_new(const char *const *names, size_t n, bool are_full,
 	char **labels = calloc(n + 1, sizeof(*labels));
 	int r = entries && labels ? 0 : -ENOMEM;
 
-	for (size_t i = 0; !r && i < n; i++)
-		entries[i] = (struct entry){.full = names[i], .number = i};
+	for (size_t i = 0; !r && i < n; i++) {
+		entries[i] = (struct entry){.given = names[i],
+					    .full = sp_home_without(names[i]),
+					    .number = i};
+		if (!entries[i].full)
+			r = -ENOMEM;
+	}
 	if (!r)
 		r = spell_all(entries, n, are_full);
 	if (!r)
 		r = label_all(entries, n, labels);
-	for (size_t i = 0; entries && i < n; i++)
+	if (!r)
+		r = add_all_homes(entries, n, labels);
+	for (size_t i = 0; entries && i < n; i++) {
+		free(entries[i].full);
 		free(entries[i].name);
+	}
 	free(entries);
 	if (r < 0) {
 		sp_labels_free(labels, n);

@@ -15,7 +15,9 @@
  * (symbols/demangle.h): as the source spells them (symbols/plainname.h) and
  * without parameters, "ns::push".  If two labels are equal, they get as many
  * parameters as distinguish them: "ns::push(int, ...)", "ns::push(long, ...)";
- * if that does not help, traits, or the full name.  With `are_full` only
+ * if that does not help, traits, or the full name.  Functions that differ only
+ * in their homes (symbols/home.h) get as much of these as distinguishes them:
+ * "make [in a.c]".  With `are_full` only
  * parameters are left out. 0 and *ret, one label for each name, to be released;
  * -ENOMEM.
  */

@@ -12,12 +12,16 @@ static struct sp_interval divide_interval(struct sp_interval i, double by)
 	return (struct sp_interval){i.value / by, i.lo / by, i.hi / by};
 }
 
-/* As it may be set: a power of two that is not longer. */
+/* No allocator's objects are smaller: below it, nearly all are recorded, and
+ * what is not decided then wants a longer run. */
+#define SHORTEST_PERIOD 16
+
+/* As it may be set: a power of two that is not longer; 0: none would do. */
 static uint64_t shorter_period(const struct sp_profile *p, double by)
 {
 	const double period = exp2(floor(log2((double)p->period_bytes / by)));
 
-	return p->period_bytes > 1 && period >= 1 ? (uint64_t)period : 0;
+	return period >= SHORTEST_PERIOD ? (uint64_t)period : 0;
 }
 
 static void describe_site(const struct sp_leak_sites *s,

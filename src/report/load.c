@@ -124,8 +124,6 @@ static void take_aim(const struct wish *w, const struct sp_profile *p,
 			  (!q->thread || w->n == 1);
 	if (w->needs_peak && p->peak) {
 		cut_after(&aim->cuts, p->peak->time_ns);
-		cut_after(&aim->cuts, p->peak->chosen_ns[0]);
-		cut_after(&aim->cuts, p->peak->chosen_ns[1]);
 	}
 	if (w->needs->parts)
 		cut_at_points(p, births, w->needs->n_points, &aim->cuts);

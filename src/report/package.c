@@ -119,3 +119,151 @@ bool sp_package_of_debug(const char *lists, const char *path,
 	closedir(dir);
 	return is_found;
 }
+
+/* ---- what has to be done ---- */
+
+/* Systems with an archive of debug packages, or a server of debug files. */
+static const struct system {
+	const char *id; /* of os-release, or among those that it is like */
+	const char *server;
+	/* "URL", and what stands behind the code name of the release; NULL:
+	 * there is none.  A part of it that stands in settings which name it.
+	 */
+	const char *archive;
+	const char *suffix;
+	const char *components;
+	const char *mark;
+} systems[] = {
+	{"debian", "https://debuginfod.debian.net",
+	 "http://deb.debian.org/debian-debug", "-debug", "main",
+	 "debian-debug"},
+	{"ubuntu", "https://debuginfod.ubuntu.com", "http://ddebs.ubuntu.com",
+	 "", "main restricted universe multiverse", "ddebs.ubuntu.com"},
+	{"fedora", "https://debuginfod.fedoraproject.org", NULL, NULL, NULL,
+	 NULL},
+	{"centos", "https://debuginfod.centos.org", NULL, NULL, NULL, NULL},
+	{"arch", "https://debuginfod.archlinux.org", NULL, NULL, NULL, NULL},
+	{"opensuse", "https://debuginfod.opensuse.org", NULL, NULL, NULL, NULL},
+};
+
+#define ANY_SERVER "https://debuginfod.elfutils.org"
+
+/* The value of a line KEY=VALUE or KEY="VALUE" of os-release. */
+static bool read_release(const char *etc, const char *key, char *value,
+			 size_t size)
+{
+	const size_t n_key = strlen(key);
+	char path[4096], line[512];
+	bool is_found = false;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "%s/os-release", etc);
+	in = fopen(path, "re");
+	while (in && !is_found && fgets(line, sizeof(line), in)) {
+		const char *from = line + n_key + 1;
+
+		if (strncmp(line, key, n_key) != 0 || line[n_key] != '=')
+			continue;
+		from += *from == '"';
+		snprintf(value, size, "%.*s", (int)strcspn(from, "\"\n"), from);
+		is_found = *value != '\0';
+	}
+	if (in)
+		fclose(in);
+	return is_found;
+}
+
+static const struct system *find_system(const char *etc)
+{
+	char ids[256] = "", like[256] = "";
+
+	read_release(etc, "ID", ids, sizeof(ids));
+	read_release(etc, "ID_LIKE", like, sizeof(like));
+	for (int pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < sizeof(systems) / sizeof(*systems); i++)
+			if (pass ? strstr(like, systems[i].id) != NULL
+				 : strcmp(ids, systems[i].id) == 0)
+				return &systems[i];
+	return NULL;
+}
+
+const char *sp_package_server(const char *etc)
+{
+	const struct system *system = find_system(etc);
+
+	return system ? system->server : ANY_SERVER;
+}
+
+static bool file_has(const char *path, const char *mark)
+{
+	size_t n = 0;
+	char *text = read_list(path, &n);
+	const bool has = text && memmem(text, n, mark, strlen(mark));
+
+	free(text);
+	return has;
+}
+
+/* Do the settings of apt name it? */
+static bool is_named(const char *etc, const char *mark)
+{
+	char path[4096];
+	struct dirent *entry;
+	bool is_found;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s/apt/sources.list", etc);
+	is_found = file_has(path, mark);
+	snprintf(path, sizeof(path), "%s/apt/sources.list.d", etc);
+	dir = opendir(path);
+	while (dir && !is_found && (entry = readdir(dir))) {
+		if (snprintf(path, sizeof(path), "%s/apt/sources.list.d/%s",
+			     etc, entry->d_name) < (int)sizeof(path) &&
+		    entry->d_name[0] != '.')
+			is_found = file_has(path, mark);
+	}
+	if (dir)
+		closedir(dir);
+	return is_found;
+}
+
+static bool is_in_archive(const char *name)
+{
+	static const char end[] = "-dbgsym";
+	const size_t n = strlen(name);
+
+	return n > sizeof(end) && !strcmp(name + n - (sizeof(end) - 1), end);
+}
+
+/* A word that the shell takes as it is. */
+static bool is_plain(const char *text)
+{
+	return *text && !text[strspn(text, "abcdefghijklmnopqrstuvwxyz"
+					   "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					   "0123456789.+-_:")];
+}
+
+void sp_package_print_install(FILE *out, const char *etc,
+			      const char (*names)[SP_PACKAGE_NAME_MAX],
+			      size_t n)
+{
+	const struct system *system = find_system(etc);
+	bool needs_archive = false;
+	char release[128];
+
+	for (size_t i = 0; i < n; i++)
+		needs_archive |= is_in_archive(names[i]);
+	if (needs_archive && system && system->archive &&
+	    read_release(etc, "VERSION_CODENAME", release, sizeof(release)) &&
+	    is_plain(release) && !is_named(etc, system->mark))
+		fprintf(out,
+			"echo \"deb %s %s%s %s\" "
+			">/etc/apt/sources.list.d/debug.list && "
+			"apt-get update && ",
+			system->archive, release, system->suffix,
+			system->components);
+	fputs("apt-get install", out);
+	for (size_t i = 0; i < n; i++)
+		if (is_plain(names[i]))
+			fprintf(out, " %s", names[i]);
+}

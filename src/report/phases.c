@@ -162,9 +162,8 @@ static int add_samples(struct builder *b, const struct sp_analysis *a,
 				 g->tail_bytes) < 0)
 			return -ENOMEM;
 	}
-	for (size_t i = 0; i < b->phases->n && sp_selection_is_mean(&chosen);
-	     i++)
-		sp_class_sums_halve(&b->phases->phases[i].sums);
+	for (size_t i = 0; i < b->phases->n; i++)
+		sp_selection_judge(&chosen, p, &b->phases->phases[i].sums);
 	return 0;
 }
 

@@ -82,9 +82,9 @@ bool sp_question_is_whole(const struct sp_question *question);
 /*
  * The question as a selection of this profile's samples; `fallback` is the view
  * if none was given.  The moment of SP_VIEW_PEAK is left open (at_ns is
- * SP_NEVER). 0; or *err and -ENODATA if the profile lacks data for the view;
- * -ERANGE if a time lies outside the run; -ENOENT if no thread, or more than
- * one, has that name.
+ * SP_NEVER) if none was asked for. 0; or *err and -ENODATA if the profile lacks
+ * data for the view; -ERANGE if a time lies outside the run; -ENOENT if no
+ * thread, or more than one, has that name.
  */
 int sp_question_select(const struct sp_question *question,
 		       const struct sp_profile *profile, enum sp_view fallback,

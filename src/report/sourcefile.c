@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/regular.h"
+
 struct sp_sourcefile {
 	char *path;
 	uint64_t changed_ns;
@@ -20,14 +22,13 @@ struct sp_sourcefile {
 /* All of a regular file; -ENOENT if there is none of that name. */
 static int read_all(struct sp_sourcefile *s, const char *path)
 {
-	/* A name may be that of a pipe or a device: neither is waited for. */
-	const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	const int fd = sp_regular_open(path, O_RDONLY);
 	struct stat st;
 	int r = -ENOENT;
 
 	if (fd < 0)
-		return errno == ENOTDIR ? -ENOENT : -errno;
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return fd == -ENOTDIR || fd == -EINVAL ? -ENOENT : fd;
+	if (fstat(fd, &st) < 0)
 		goto out;
 	r = -EFBIG;
 	if (st.st_size > SP_SOURCEFILE_BYTES_MAX)

@@ -23,7 +23,8 @@ struct sp_sourcefile;
  * there is none, -EFBIG, -ENOMEM, or the errno of reading.
  */
 int sp_sourcefile_new(const char *name, const char *dirs, bool anywhere,
-		      struct sp_sourcefile **ret, struct sp_error *err);
+		      struct sp_sourcefile **ret, struct sp_error *err)
+	__attribute__((nonnull(1)));
 
 /* Time of its last change, in nanoseconds since 1970. */
 uint64_t sp_sourcefile_changed_ns(const struct sp_sourcefile *source);

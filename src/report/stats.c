@@ -53,9 +53,8 @@ static int add_all(struct sp_stats *stats, const struct sp_analysis *a)
 			    0)
 			return -ENOMEM;
 	}
-	if (sp_selection_is_mean(&a->selection))
-		for (unsigned int i = 0; i < SP_STATS_ENTRIES; i++)
-			sp_class_sums_halve(&stats->entries[i]);
+	for (unsigned int i = 0; i < SP_STATS_ENTRIES; i++)
+		sp_selection_judge(&a->selection, p, &stats->entries[i]);
 	return 0;
 }
 

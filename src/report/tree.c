@@ -219,7 +219,7 @@ static int add_place(struct builder *b, struct agenda *agenda,
 
 	sp_class_sums_init(&all, period);
 	sp_class_sums_init(&itself, period);
-	itself.is_mean = b->aggregate->analysis->view->all.is_mean;
+	sp_class_sums_judge(&itself, &b->aggregate->analysis->view->all);
 	/* Shorter paths come first. */
 	while (callees < item->end && b->stacks[callees]->n_rows == depth + 1)
 		callees++;

@@ -10,19 +10,18 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/proc.h"
 
 /* ---- files of /proc, which have no length ---- */
 
 /* All of it, terminated, to be freed; NULL and errno. */
-static char *read_file(uint64_t pid, const char *name)
+static char *read_file(int dir, const char *name)
 {
-	char path[64], *text = NULL, *grown;
+	const int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	char *text = NULL, *grown;
 	size_t n = 0, room = 0;
 	ssize_t got = 1;
-	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/%s", pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
 	while (got > 0) {
@@ -165,32 +164,49 @@ static int explain_error(uint64_t pid, int error, struct sp_error *err)
 				    " cannot be read: run as its user, or root",
 				    pid);
 	case ENOENT:
-	case ESRCH:
 		return sp_error_set(err, -ESRCH, NULL,
 				    "there is no process %" PRIu64, pid);
+	case ESRCH:
+		return sp_error_set(err, -ESRCH, NULL,
+				    "process %" PRIu64 " has ended", pid);
 	default:
 		return sp_error_set(err, -error, NULL, "/proc/%" PRIu64 ": %s",
 				    pid, strerror(error));
 	}
 }
 
-int sp_rss_maps_read(uint64_t pid, struct sp_rss_maps *ret,
-		     struct sp_error *err)
+/* 0 or -errno. */
+static int read_maps(int dir, struct sp_rss_maps *ret)
 {
 	char *status;
 
-	memset(ret, 0, sizeof(*ret));
-	ret->pid = pid;
-	ret->texts = read_file(pid, "smaps");
+	ret->texts = read_file(dir, "smaps");
 	if (!ret->texts)
-		return explain_error(pid, errno, err);
-	status = read_file(pid, "status");
+		return -errno;
+	status = read_file(dir, "status");
 	if (!status)
-		return explain_error(pid, errno, err);
+		return -errno;
 	parse_status(status, ret);
 	free(status);
-	if (sp_rss_maps_parse(ret->texts, ret) < 0)
+	return sp_rss_maps_parse(ret->texts, ret);
+}
+
+int sp_rss_maps_read(uint64_t pid, struct sp_rss_maps *ret,
+		     struct sp_error *err)
+{
+	const int dir = sp_proc_open(pid);
+	int r = dir;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->pid = pid;
+	if (dir >= 0) {
+		r = read_maps(dir, ret);
+		close(dir);
+	}
+	if (r == -ENOMEM)
 		return sp_error_memory(err, NULL);
+	if (r < 0)
+		return explain_error(pid, -r, err);
 	if (!ret->n)
 		return sp_error_set(err, -ESRCH, NULL,
 				    "process %" PRIu64

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "model/whole.h"
 #include "read/reader.h"
 #include "report/analysis.h"
 #include "report/load.h"
@@ -262,9 +263,11 @@ static int find_alive(const char *path, const struct sp_analysis *a,
 	struct objects all;
 	int r;
 
-	ret->unsampled_bytes = profile->unsampled_bytes;
+	/* What was discarded of live objects was written once more. */
+	ret->unsampled_bytes = sp_profile_off_bytes(profile);
 	if (before)
 		sp_parse_u64(before, &ret->before_bytes);
+	ret->before = sp_profile_unseen(profile);
 	if (!a->live)
 		return 0;
 	if (list_alive(profile, &all) < 0)

@@ -17,6 +17,7 @@
  * those of its profile that are alive and from which of their pages are
  * resident.  In bytes as they were asked for.
  */
+
 struct sp_rss_objects {
 	bool is_known;           /* else the rest is zero: no frees recorded */
 	struct sp_interval live; /* alive, as --view live says */
@@ -38,6 +39,7 @@ struct sp_rss_objects {
 	/* Allocated while nothing was sampled, and alive before the process was
 	 * attached to: it is not known what of it is alive. */
 	uint64_t unsampled_bytes, before_bytes;
+	enum sp_unseen before;
 	/* Those that are not all resident; their addresses are known. */
 	struct sp_absent_object *absent;
 	size_t n_absent;

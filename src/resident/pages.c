@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/proc.h"
 
 #define HUGE_BYTES (2ull << 20)
 #define WINDOW     8192u /* entries read at once */
@@ -23,7 +24,7 @@
 #define ENTRY_EXCLUSIVE (1ull << 56)
 #define ENTRY_FILE      (1ull << 61)
 
-struct zero {
+struct range {
 	uint64_t start, end;
 };
 
@@ -34,31 +35,71 @@ struct sp_rss_pages {
 	uint64_t first;   /* number of the page of window[0] */
 	size_t n_window;
 	uint64_t window[WINDOW];
-	struct zero *zeros; /* ascending */
+	/* Of files: of another user's process these are not read, since a fault
+	 * in them may be served by a process of that user, or never. */
+	struct range *files; /* ascending */
+	size_t n_files;
+	struct range *zeros; /* ascending */
 	size_t n_zeros, zeros_room;
 	size_t n_huge; /* pages that were read */
 	unsigned char page[HUGE_BYTES];
 };
 
-static int open_file(uint64_t pid, const char *name)
+/* The position of the first range that ends behind the address. */
+static size_t find_range(const struct range *list, size_t n, uint64_t address)
 {
-	char path[64];
+	size_t low = 0, high = n;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/%s", pid, name);
-	return open(path, O_RDONLY | O_CLOEXEC);
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (list[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool is_other(uint64_t pid)
+{
+	struct sp_proc_identity identity;
+
+	return !sp_proc_identify(pid, &identity) || sp_proc_is_other(&identity);
+}
+
+static int note_files(struct sp_rss_pages *p, const struct sp_rss_maps *maps)
+{
+	p->files = calloc(maps->n + 1, sizeof(*p->files));
+	if (!p->files)
+		return -ENOMEM;
+	for (size_t i = 0; i < maps->n; i++)
+		if (maps->list[i].inode)
+			p->files[p->n_files++] = (struct range){
+				maps->list[i].start, maps->list[i].end};
+	return 0;
 }
 
 struct sp_rss_pages *sp_rss_pages_new(const struct sp_rss_maps *maps)
 {
 	struct sp_rss_pages *p = calloc(1, sizeof(*p));
+	int dir;
 
 	if (!p)
 		return NULL;
+	if (is_other(maps->pid) && note_files(p, maps) < 0) {
+		free(p);
+		return NULL;
+	}
+	dir = sp_proc_open(maps->pid);
 	p->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	p->counted =
 		maps->shared ? ENTRY_PRESENT : ENTRY_EXCLUSIVE | ENTRY_FILE;
-	p->pagemap = open_file(maps->pid, "pagemap");
-	p->mem = open_file(maps->pid, "mem");
+	p->pagemap =
+		dir < 0 ? -1 : openat(dir, "pagemap", O_RDONLY | O_CLOEXEC);
+	p->mem = dir < 0 ? -1 : openat(dir, "mem", O_RDONLY | O_CLOEXEC);
+	if (dir >= 0)
+		close(dir);
 	return p;
 }
 
@@ -70,6 +111,7 @@ void sp_rss_pages_free(struct sp_rss_pages *p)
 		close(p->pagemap);
 	if (p->mem >= 0)
 		close(p->mem);
+	free(p->files);
 	free(p->zeros);
 	free(p);
 }
@@ -89,10 +131,18 @@ bool sp_rss_pages_can_read(const struct sp_rss_pages *p)
 	return p->mem >= 0;
 }
 
+static bool has_file(const struct sp_rss_pages *p, uint64_t at, size_t bytes)
+{
+	const size_t i = find_range(p->files, p->n_files, at);
+
+	return i < p->n_files &&
+	       (p->files[i].start <= at || p->files[i].start - at < bytes);
+}
+
 bool sp_rss_pages_read(const struct sp_rss_pages *p, uint64_t at, void *to,
 		       size_t bytes)
 {
-	return p->mem >= 0 &&
+	return p->mem >= 0 && !has_file(p, at, bytes) &&
 	       pread(p->mem, to, bytes, (off_t)at) == (ssize_t)bytes;
 }
 
@@ -117,22 +167,6 @@ static bool is_resident(struct sp_rss_pages *p, uint64_t number)
 	return entry & ENTRY_PRESENT && entry & p->counted;
 }
 
-/* The position of the first range that ends behind the address. */
-static size_t find_zero(const struct sp_rss_pages *p, uint64_t address)
-{
-	size_t low = 0, high = p->n_zeros;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (p->zeros[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 static uint64_t overlap_bytes(uint64_t a, uint64_t a_end, uint64_t b,
 			      uint64_t b_end)
 {
@@ -147,7 +181,7 @@ uint64_t sp_rss_pages_zero(const struct sp_rss_pages *p, uint64_t start,
 {
 	uint64_t sum = 0;
 
-	for (size_t i = find_zero(p, start);
+	for (size_t i = find_range(p->zeros, p->n_zeros, start);
 	     i < p->n_zeros && p->zeros[i].start < end; i++)
 		sum += overlap_bytes(start, end, p->zeros[i].start,
 				     p->zeros[i].end);
@@ -186,7 +220,7 @@ static bool is_zero(const unsigned char *page, size_t bytes)
 
 static int add_zero(struct sp_rss_pages *p, uint64_t start, uint64_t end)
 {
-	struct zero *last = p->n_zeros ? &p->zeros[p->n_zeros - 1] : NULL;
+	struct range *last = p->n_zeros ? &p->zeros[p->n_zeros - 1] : NULL;
 
 	if (last && last->end == start) {
 		last->end = end;
@@ -195,7 +229,7 @@ static int add_zero(struct sp_rss_pages *p, uint64_t start, uint64_t end)
 	if (sp_array_reserve((void **)&p->zeros, &p->zeros_room, p->n_zeros,
 			     sizeof(*p->zeros)) < 0)
 		return -ENOMEM;
-	p->zeros[p->n_zeros++] = (struct zero){start, end};
+	p->zeros[p->n_zeros++] = (struct range){start, end};
 	return 0;
 }
 

@@ -80,7 +80,7 @@ static uint64_t of_classes(const struct sp_rss_rounding *r, uint64_t bytes)
 
 static uint64_t behind_classes(const struct sp_rss_rounding *r, uint64_t bytes)
 {
-	uint64_t doubling = 1;
+	uint64_t doubling = 8; /* the classes may be smaller */
 
 	if (r->rule == SP_RSS_RULE_PAGES)
 		return round_up(bytes,

@@ -16,38 +16,6 @@
 #include "resident/objects.h"
 #include "resident/pages.h"
 
-struct search {
-	uint64_t file_id;
-	uint64_t pid; /* 0: not found */
-};
-
-static void compare_file(void *arg, const struct sp_target *target)
-{
-	struct search *s = arg;
-
-	if (target->header.file_id == s->file_id)
-		s->pid = target->pid;
-}
-
-/* The process that has it mapped; 0: there is none that we may look at. */
-static int find_writer(const char *path, uint64_t *ret_pid,
-		       struct sp_error *err)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct sp_file_header header;
-	struct search s = {.pid = 0};
-	int r = 0;
-
-	if (fd >= 0 && sp_target_read_header(fd, &header)) {
-		s.file_id = header.file_id;
-		r = sp_target_list(compare_file, &s, err);
-	}
-	if (fd >= 0)
-		close(fd);
-	*ret_pid = s.pid;
-	return r < 0 ? r : 0;
-}
-
 /* Zero all over in huge pages is as if it were not there. */
 static int find_zeros(const struct sp_rss_maps *maps,
 		      struct sp_rss_pages *pages)
@@ -211,7 +179,6 @@ int sp_resident_weigh(const char *path, const struct sp_question *question,
 {
 	const struct sp_moment *at = &question->at;
 	uint64_t pid;
-	int r;
 
 	profile->resident_at_ns = SP_NEVER;
 	if (at->kind == SP_MOMENT_TIME || at->kind == SP_MOMENT_SHARE)
@@ -221,9 +188,8 @@ int sp_resident_weigh(const char *path, const struct sp_question *question,
 			"--at takes the name of a snapshot here (sampleprof "
 			"ctl --rss PID snapshot NAME), or end");
 	if (at->kind == SP_MOMENT_NONE || at->kind == SP_MOMENT_END) {
-		r = find_writer(path, &pid, err);
-		if (r < 0 || pid)
-			return r < 0 ? r : weigh_now(path, pid, profile, err);
+		if (sp_target_writer(path, &pid) == 0 && pid)
+			return weigh_now(path, pid, profile, err);
 	}
 	return weigh_stored(at, profile, err);
 }

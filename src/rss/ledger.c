@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "control/launch.h"
+#include "control/mapped.h"
 #include "control/target.h"
 #include "rss/heap.h"
 #include "resident/maps.h"
@@ -218,11 +219,8 @@ static void read_glibc(struct maker *m)
 static bool is_32_bit(uint64_t pid)
 {
 	unsigned char head[EI_NIDENT] = {0};
-	char path[64];
-	int fd;
+	const int fd = sp_mapped_open_exe(pid);
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/exe", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	if (read(fd, head, sizeof(head)) != (ssize_t)sizeof(head))
@@ -233,10 +231,14 @@ static bool is_32_bit(uint64_t pid)
 
 static const char *why_unseen(uint64_t pid)
 {
-	char path[64];
+	const int fd = sp_mapped_open_exe(pid);
+	const char *why;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/exe", pid);
-	return sp_launch_why_unseen(path);
+	if (fd < 0)
+		return NULL;
+	why = sp_launch_why_unseen(fd);
+	close(fd);
+	return why;
 }
 
 static bool has_mapped(const struct sp_rss_maps *maps, const char *part)
@@ -331,7 +333,8 @@ static void fill_rows(struct maker *m)
 	set_row(m, SP_RSS_ROW_FILES, SP_RSS_FILES, false);
 	set_row(m, SP_RSS_ROW_SHARED, SP_RSS_SHARED, false);
 	set_row(m, SP_RSS_ROW_PROFILE, SP_RSS_OURS, false);
-	sp_rss_heap_fill(&m->parts, &l->memory, &m->objects, l->rows);
+	sp_rss_heap_fill(&m->parts, &l->memory, &m->objects, m->maps.threads,
+			 l->rows);
 	l->rows[l->has_objects ? SP_RSS_ROW_ALIVE : SP_RSS_ROW_HEAP].swap =
 		m->parts.swap[SP_RSS_HEAP] + m->parts.swap[SP_RSS_LARGE];
 	l->rows[SP_RSS_ROW_ANONYMOUS].swap = m->parts.swap[SP_RSS_OTHER];
@@ -351,7 +354,7 @@ static void fill_objects(struct maker *m)
 	struct sp_error err;
 
 	if (!l->has_profile || l->why_unseen ||
-	    sp_rss_objects_find(m->target.path, m->pages, &m->parts,
+	    sp_rss_objects_find(m->target.file, m->pages, &m->parts,
 				&m->rounding, m->options->confidence,
 				&m->objects, &err) < 0)
 		return;
@@ -359,6 +362,7 @@ static void fill_objects(struct maker *m)
 	l->untouched = m->objects.untouched;
 	l->unsampled_bytes = m->objects.unsampled_bytes;
 	l->before_bytes = m->objects.before_bytes;
+	l->before = m->objects.before;
 	if (!m->options->absent)
 		return;
 	l->absent = m->objects.absent;
@@ -386,7 +390,7 @@ static int find_pins(struct maker *m, struct sp_error *err)
 	struct sp_rss_ledger *l = m->ledger;
 	uint64_t *arenas = calloc(m->maps.n + 1, sizeof(*arenas));
 	const struct sp_rss_pins_question question = {
-		.path = m->target.path,
+		.path = m->target.file,
 		.symbols = o->symbols ? o->symbols : &symbols,
 		.granularity = o->granularity,
 		.confidence = o->confidence,

@@ -10,6 +10,7 @@
 #include "format/layout.h"
 #include "report/ledgers.h"
 #include "resident/absent.h"
+#include "resident/objects.h"
 #include "pins/pins.h"
 #include "stats/estimator.h"
 
@@ -24,7 +25,8 @@ enum sp_rss_row_name {
 	SP_RSS_ROW_ROUNDING, /* bytes of these objects beyond that */
 	SP_RSS_ROW_REST, /* rest of the heap: caches, the allocator's own data,
 			    unknown */
-	SP_RSS_ROW_HEAP, /* the whole heap, if the rows above are unknown */
+	SP_RSS_ROW_BEFORE, /* live objects that the profile never saw */
+	SP_RSS_ROW_HEAP,   /* the whole heap, if the rows above are unknown */
 	SP_RSS_ROW_ANONYMOUS,
 	SP_RSS_ROW_HUGE, /* zero in huge pages */
 	SP_RSS_ROW_THREADS,
@@ -73,6 +75,7 @@ struct sp_rss_ledger {
 	bool has_other_malloc; /* an allocator other than glibc's, as it seems
 				*/
 	uint64_t unsampled_bytes, before_bytes;
+	enum sp_unseen before;
 	/* The call sites that pin free memory (pins/pins.h); the caller frees
 	 * it (sp_rss_pins_free()).  NULL: not asked for. */
 	struct sp_rss_pins *pins;

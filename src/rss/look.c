@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "format/look.h"
 
 #define CONFIDENCE 0.95
@@ -48,8 +49,10 @@ int sp_rss_look_open(const char *name, struct sp_error *err)
 			    strerror(-r));
 }
 
-/* A process of ours, or of anybody if we are root. */
-static int read_peer(int fd, uint64_t *ret_pid, struct sp_look *ret)
+/* A process of ours, or of anybody if we are root; and only the wanted one, if
+ * that is not 0. */
+static int read_peer(int fd, uint64_t wanted, uint64_t *ret_pid,
+		     struct sp_look *ret)
 {
 	const struct timeval wait = {.tv_sec = GREETING_S};
 	struct ucred peer;
@@ -58,7 +61,8 @@ static int read_peer(int fd, uint64_t *ret_pid, struct sp_look *ret)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) != 0 ||
 	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) != 0)
 		return -errno;
-	if (peer.pid <= 0 || (geteuid() && peer.uid != geteuid()))
+	if (peer.pid <= 0 || (geteuid() && peer.uid != geteuid()) ||
+	    (wanted && (uint64_t)peer.pid != wanted))
 		return -EACCES;
 	if (recv(fd, ret, sizeof(*ret), 0) != (ssize_t)sizeof(*ret) ||
 	    ret->version != SP_LOOK_VERSION)
@@ -127,14 +131,14 @@ static int send_text(int fd, const struct sp_rss_ledger *ledger)
 	return r;
 }
 
-static int look_at(int fd, const char *mark, struct sp_rss_ledger *ret,
-		   struct sp_error *err)
+static int look_at(int fd, uint64_t wanted, const char *mark,
+		   struct sp_rss_ledger *ret, struct sp_error *err)
 {
 	struct sp_rss_options options = {.confidence = CONFIDENCE,
 					 .absent = true};
 	struct sp_rss_answer answer;
-	struct sp_look look;
-	int r = read_peer(fd, &options.pid, &look);
+	struct sp_look look = {.version = 0};
+	int r = read_peer(fd, wanted, &options.pid, &look);
 
 	if (r < 0)
 		return sp_error_set(
@@ -162,21 +166,43 @@ static int look_at(int fd, const char *mark, struct sp_rss_ledger *ret,
 		     : 0;
 }
 
-int sp_rss_look_serve(int fd, int stop, const char *mark, uint64_t timeout_ns,
-		      struct sp_rss_ledger *ret, struct sp_error *err)
+/* The descriptor of a peer; -ETIMEDOUT: none came; or -errno. */
+static int wait_for_peer(int fd, int stop, uint64_t left_ns)
 {
 	struct pollfd wait[] = {{.fd = fd, .events = POLLIN},
 				{.fd = stop, .events = POLLIN}};
-	const uint64_t ms = timeout_ns / 1000000;
+	const uint64_t ms = left_ns / 1000000;
+	const int r = poll(wait, 2, ms < INT32_MAX ? (int)ms : -1);
+	int peer;
+
+	if (r <= 0 || !(wait[0].revents & POLLIN))
+		return -ETIMEDOUT;
+	/* cppcheck-suppress nullPointer ; its address is not asked for */
+	peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	return peer < 0 ? -errno : peer;
+}
+
+int sp_rss_look_serve(int fd, int stop, uint64_t pid, const char *mark,
+		      uint64_t timeout_ns, struct sp_rss_ledger *ret,
+		      struct sp_error *err)
+{
+	const uint64_t begin = sp_clock_ns();
+	uint64_t waited = 0;
 	int peer, r;
 
-	r = poll(wait, 2, ms < INT32_MAX ? (int)ms : -1);
-	if (r <= 0 || !(wait[0].revents & POLLIN))
-		return sp_error_set(err, -ETIMEDOUT, NULL, "nobody came");
-	peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-	if (peer < 0)
-		return sp_error_set(err, -errno, NULL, "%s", strerror(errno));
-	r = look_at(peer, mark, ret, err);
-	close(peer);
-	return r;
+	do {
+		peer = wait_for_peer(fd, stop, timeout_ns - waited);
+		if (peer == -ETIMEDOUT)
+			break;
+		if (peer < 0)
+			return sp_error_set(err, peer, NULL, "%s",
+					    strerror(-peer));
+		r = look_at(peer, pid, mark, ret, err);
+		close(peer);
+		if (r != -EACCES || !pid)
+			return r;
+		/* It is not the one that is waited for. */
+		waited = sp_clock_ns() - begin;
+	} while (waited < timeout_ns);
+	return sp_error_set(err, -ETIMEDOUT, NULL, "nobody came");
 }

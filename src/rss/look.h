@@ -12,9 +12,10 @@
 /* Listen under that name.  The descriptor; or negative errno and *err. */
 int sp_rss_look_open(const char *name, struct sp_error *err);
 
-/* Serve the next process.  Waits at most timeout_ns, or until `stop` (a
- * descriptor, or -1) is readable; `mark` is the name of a snapshot. 0 and *ret;
- * -ETIMEDOUT: none came; other negative errno for the one that came; and *err.
- */
-int sp_rss_look_serve(int fd, int stop, const char *mark, uint64_t timeout_ns,
-		      struct sp_rss_ledger *ret, struct sp_error *err);
+/* Serve the next process, or the process `pid` if it is not 0: anybody can
+ * connect.  Waits at most timeout_ns, or until `stop` (a descriptor, or -1) is
+ * readable; `mark` is the name of a snapshot. 0 and *ret; -ETIMEDOUT: none
+ * came; other negative errno for the one that came; and *err. */
+int sp_rss_look_serve(int fd, int stop, uint64_t pid, const char *mark,
+		      uint64_t timeout_ns, struct sp_rss_ledger *ret,
+		      struct sp_error *err);

@@ -10,6 +10,7 @@
 #include "read/load.h"
 #include "text/style.h"
 #include "text/text.h"
+#include "text/lack.h"
 
 static uint64_t read_count(const json_t *json, const char *key)
 {
@@ -56,6 +57,15 @@ static void read_allocator(const json_t *json, struct sp_rss_ledger *ret)
 	ret->memory.large_bytes = read_count(json, "large_bytes");
 }
 
+static void read_before(const json_t *json, struct sp_rss_ledger *ret)
+{
+	const char *name = json_string_value(json_object_get(json, "before"));
+
+	for (enum sp_unseen i = SP_UNSEEN_FORK; name && i <= SP_UNSEEN_OFF; i++)
+		if (strcmp(name, sp_lack_unseen_name(i)) == 0)
+			ret->before = i;
+}
+
 static void read_json(const json_t *json, struct sp_rss_ledger *ret)
 {
 	const json_t *untouched =
@@ -75,6 +85,7 @@ static void read_json(const json_t *json, struct sp_rss_ledger *ret)
 	ret->has_other_malloc = read_flag(json, "has_other_malloc");
 	ret->unsampled_bytes = read_count(json, "unsampled_bytes");
 	ret->before_bytes = read_count(json, "before_bytes");
+	read_before(json, ret);
 	ret->has_objects = json_is_object(untouched);
 	ret->untouched = read_interval(untouched);
 	read_allocator(json_object_get(json, "allocator"), ret);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "rss/ledger.h"
+#include "text/lack.h"
 #include "text/json.h"
 #include "text/lines.h"
 #include "text/style.h"
@@ -23,6 +24,9 @@ static const struct {
 				 "rounding"},
 	[SP_RSS_ROW_REST] = {"heap_rest", "heap: rounding, headers, caches",
 			     "in the rest of the heap"},
+	[SP_RSS_ROW_BEFORE] = {"heap_before",
+			       "heap: alive, before the recording",
+			       "alive from before"},
 	[SP_RSS_ROW_HEAP] = {"heap", "heap", "heap"},
 	[SP_RSS_ROW_ANONYMOUS] = {"anonymous", "other anonymous memory",
 				  "other anonymous"},
@@ -103,8 +107,11 @@ static struct order order_rows(const struct sp_rss_ledger *l)
 static const char *words_of(const struct sp_rss_ledger *l,
 			    enum sp_rss_row_name row)
 {
-	return row == SP_RSS_ROW_REST && !l->rows[SP_RSS_ROW_KEPT].is_there
-		       ? "free or rounding"
+	if (row == SP_RSS_ROW_REST && !l->rows[SP_RSS_ROW_KEPT].is_there)
+		return l->before ? "from before, free or rounding"
+				 : "free or rounding";
+	return row == SP_RSS_ROW_BEFORE && l->before == SP_UNSEEN_OFF
+		       ? "alive, unsampled"
 		       : rows[row].words;
 }
 
@@ -121,21 +128,24 @@ static bool is_pinned(const struct sp_rss_ledger *l)
 static void print_sentence(FILE *out, const struct sp_rss_ledger *l,
 			   const struct order *order)
 {
-	static const enum sp_rss_row_name first[] = {SP_RSS_ROW_ALIVE,
-						     SP_RSS_ROW_KEPT};
+	static const enum sp_rss_row_name first[] = {
+		SP_RSS_ROW_ALIVE, SP_RSS_ROW_BEFORE, SP_RSS_ROW_KEPT};
+	const size_t n_first = sizeof(first) / sizeof(*first);
 	double left = (double)l->rss;
 	int columns;
 
 	sp_style_begin(out, SP_STYLE_HEAD);
 	columns = fprintf(out, "RSS %s:", sp_text_bytes(left).text);
-	for (size_t i = 0; i < 2 + order->n; i++) {
+	for (size_t i = 0; i < n_first + order->n; i++) {
+		const bool is_first = i < n_first;
 		const enum sp_rss_row_name row =
-			i < 2 ? first[i] : order->row[i - 2];
+			is_first ? first[i] : order->row[i - n_first];
 		const double bytes = l->rows[row].bytes.value;
 
 		if (!l->rows[row].is_there ||
-		    (i >= 2 && (row == first[0] || row == first[1] ||
-				bytes < 0.05 * (double)l->rss)) ||
+		    (!is_first &&
+		     (row == first[0] || row == first[1] || row == first[2] ||
+		      bytes < 0.05 * (double)l->rss)) ||
 		    columns + 13 + (int)strlen(words_of(l, row)) >
 			    SENTENCE_COLUMNS)
 			continue;
@@ -160,6 +170,9 @@ static const char *rest_label(const struct sp_rss_ledger *l)
 {
 	const bool has_rounding = l->rows[SP_RSS_ROW_ROUNDING].is_there;
 
+	/* without the allocator's count nobody knows how much that is */
+	if (l->before && !l->rows[SP_RSS_ROW_KEPT].is_there)
+		return "alive from before, free, caches";
 	if (!l->rows[SP_RSS_ROW_KEPT].is_there)
 		return has_rounding ? "free, caches, tables"
 				    : "free, rounding, headers";
@@ -171,7 +184,7 @@ static struct label label_of(const struct sp_rss_ledger *l,
 			     enum sp_rss_row_name row)
 {
 	const char *allocator = sp_rss_allocator_name(l->memory.allocator);
-	struct label label;
+	struct label label = {""};
 	char *to = label.text;
 
 	if (row == SP_RSS_ROW_KEPT && allocator)
@@ -179,6 +192,9 @@ static struct label label_of(const struct sp_rss_ledger *l,
 			 allocator);
 	else if (row == SP_RSS_ROW_REST)
 		snprintf(to, sizeof(label), "heap: %s", rest_label(l));
+	else if (row == SP_RSS_ROW_BEFORE && l->before == SP_UNSEEN_OFF)
+		snprintf(to, sizeof(label),
+			 "heap: alive, while sampling was off");
 	else if (row == SP_RSS_ROW_THREADS && l->stacks)
 		snprintf(to, sizeof(label), "stacks of %s thread%s",
 			 sp_text_count(l->stacks).text,
@@ -260,6 +276,21 @@ static void note_unseen(FILE *out, const struct sp_rss_ledger *l)
 	sp_style_print_note(out, text);
 }
 
+static const char *const before_notes[] = {
+	[SP_UNSEEN_FORK] =
+		"the row \"heap: alive, as requested\" lacks what the parent "
+		"allocated before the fork: the parent's profile has its "
+		"functions (--view live)",
+	[SP_UNSEEN_ATTACH] =
+		"the row \"heap: alive, as requested\" lacks objects from "
+		"before the attach: nobody knows their functions; start the "
+		"program with `sampleprof run` for these",
+	[SP_UNSEEN_OFF] =
+		"the row \"heap: alive, as requested\" lacks objects that were "
+		"allocated while sampling was off: nobody knows their "
+		"functions",
+};
+
 /* Why the heap is not known better, and what to do. */
 static void print_heap_notes(FILE *out, const struct sp_rss_ledger *l)
 {
@@ -294,13 +325,8 @@ static void print_heap_notes(FILE *out, const struct sp_rss_ledger *l)
 			"this allocator does not say what it keeps: that is "
 			"in the last row of the heap, or in other "
 			"anonymous memory");
-	if (l->before_bytes && l->has_objects)
-		sp_style_print_note(out, "the row \"heap: alive\" lacks "
-					 "objects from before the attach");
-	else if (l->unsampled_bytes && l->has_objects)
-		sp_style_print_note(
-			out, "the row \"heap: alive\" lacks objects that were "
-			     "allocated while sampling was off");
+	if (l->has_objects && l->before)
+		sp_style_print_note(out, before_notes[l->before]);
 }
 
 static void print_notes(FILE *out, const struct sp_rss_ledger *l)
@@ -435,6 +461,7 @@ void sp_rss_print_json(FILE *out, const struct sp_rss_ledger *l,
 	sp_json_bool(&json, "has_other_malloc", l->has_other_malloc);
 	sp_json_u64(&json, "unsampled_bytes", l->unsampled_bytes);
 	sp_json_u64(&json, "before_bytes", l->before_bytes);
+	sp_json_string(&json, "before", sp_lack_unseen_name(l->before));
 	sp_json_double(&json, "confidence", l->confidence);
 	sp_json_open(&json, "rows", '[');
 	for (enum sp_rss_row_name i = 0; i < SP_RSS_ROWS; i++)

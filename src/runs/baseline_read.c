@@ -39,6 +39,9 @@ __attribute__((format(printf, 2, 3))) static int refuse(const struct reading *r,
 	va_end(args);
 	return sp_error_set(r->err, -EINVAL, r->path, "%s", message);
 }
+#ifdef __clang_analyzer__ /* as in base/error.h */
+#define refuse(r, ...) (refuse(r, __VA_ARGS__), -EINVAL)
+#endif
 
 static int no_memory(const struct reading *r)
 {
@@ -170,24 +173,39 @@ static int get_phases(const struct reading *r, const json_t *run,
 	return 0;
 }
 
-/* Baselines of the first programs do not tell. */
-static int get_recording(const struct reading *r, const json_t *run,
-			 struct sp_summary *ret)
+/* Baselines of the first programs do not tell: 0. */
+static int get_number(const struct reading *r, const json_t *run,
+		      const char *key, uint64_t *ret)
 {
-	const json_t *value = json_object_get(run, "recording");
+	const json_t *value = json_object_get(run, key);
 	const char *text = json_string_value(value);
 	char prefixed[24];
-	uint64_t recording;
 
+	*ret = 0;
 	if (!value)
 		return 0;
 	snprintf(prefixed, sizeof(prefixed), "0x%s", text ? text : "");
-	if (!text || strlen(text) != 16 || !sp_parse_u64(prefixed, &recording))
-		return refuse(r, "\"recording\" is not 16 hexadecimal digits");
+	if (!text || strlen(text) != 16 || !sp_parse_u64(prefixed, ret))
+		return refuse(r, "\"%s\" is not 16 hexadecimal digits", key);
+	return 0;
+}
+
+static int get_recording(const struct reading *r, const json_t *run,
+			 struct sp_summary *ret)
+{
+	uint64_t recording, seed;
+
+	if (get_number(r, run, "recording", &recording) < 0 ||
+	    get_number(r, run, "seed", &seed) < 0)
+		return -EINVAL;
+	if (!json_object_get(run, "recording"))
+		return 0;
 	ret->recordings = malloc(sizeof(*ret->recordings));
-	if (!ret->recordings)
+	ret->seeds = malloc(sizeof(*ret->seeds));
+	if (!ret->recordings || !ret->seeds)
 		return no_memory(r);
 	ret->recordings[0] = recording;
+	ret->seeds[0] = seed;
 	ret->n_recordings = 1;
 	return 0;
 }
@@ -241,9 +259,10 @@ static int get_runs(struct reading *r, const json_t *root)
 
 #define N_SUMS 7
 
-/* [samples, bytes] or [samples, bytes, sums...]: see baseline_write.c.  In the
- * mean of two moments (E43) a sample may count half, and its variance more. */
-static bool get_acc(const json_t *value, uint64_t period_bytes, bool is_mean,
+/* [samples, bytes] or [samples, bytes, sums...]: see baseline_write.c.  Rows of
+ * a peak are measured (E43); older ones were the mean of two moments, where a
+ * sample may count half, and its variance more. */
+static bool get_acc(const json_t *value, uint64_t period_bytes, bool is_peak,
 		    struct sp_acc *ret)
 {
 	double *const sums[N_SUMS] = {
@@ -253,11 +272,11 @@ static bool get_acc(const json_t *value, uint64_t period_bytes, bool is_mean,
 	const json_int_t samples = json_integer_value(json_array_get(value, 0));
 	const json_int_t bytes = json_integer_value(json_array_get(value, 1));
 
-	const double least = is_mean ? 0.5 : 1;
+	const double least = is_peak ? 0.5 : 1;
 	const double r = (double)period_bytes;
 
 	if ((n != 2 && n != 2 + N_SUMS) || samples < 1 ||
-	    bytes < (is_mean ? samples / 2 : samples))
+	    bytes < (is_peak ? samples / 2 : samples))
 		return false;
 	sp_acc_init(ret, period_bytes);
 	ret->samples = (uint64_t)samples;
@@ -319,7 +338,7 @@ static int get_path(struct reading *r, const json_t *names, const char *list,
 struct list {
 	const char *name; /* "views.alloc" */
 	struct sp_path_rows **rows;
-	bool is_mean; /* rows may be the mean of two moments (E43) */
+	bool is_peak; /* rows may be measured (E43) */
 };
 
 static int get_line(struct reading *r, const json_t *line,
@@ -345,7 +364,7 @@ static int get_line(struct reading *r, const json_t *line,
 		if (json_is_null(value))
 			continue;
 		if (!row || !get_acc(value, r->runs[i]->period_bytes,
-				     list->is_mean, &row->acc))
+				     list->is_peak, &row->acc))
 			return refuse(r,
 				      "%s[%zu].runs[%zu] are no sums of "
 				      "samples",

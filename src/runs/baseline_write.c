@@ -41,16 +41,22 @@ static void put_phases(struct sp_json *json, const struct sp_summary *run)
 	sp_json_close(json, '}');
 }
 
+static void put_number(struct sp_json *json, const char *key, uint64_t number)
+{
+	char digits[17];
+
+	snprintf(digits, sizeof(digits), "%016" PRIx64, number);
+	sp_json_string(json, key, digits);
+}
+
 static void put_run(struct sp_json *json, const struct sp_summary *run)
 {
-	char recording[17];
-
 	sp_json_open_flat(json, NULL, '{');
 	/* one: the files of several would be added up */
-	snprintf(recording, sizeof(recording), "%016" PRIx64,
-		 run->n_recordings ? run->recordings[0] : 0);
 	if (run->n_recordings)
-		sp_json_string(json, "recording", recording);
+		put_number(json, "recording", run->recordings[0]);
+	if (run->seeds && run->seeds[0])
+		put_number(json, "seed", run->seeds[0]);
 	sp_json_u64(json, "alloc_bytes", run->exact_alloc_bytes);
 	sp_json_u64(json, "alloc_objects", run->exact_alloc_objects);
 	if (run->has_frees) {

@@ -68,6 +68,35 @@ static int check_repeats(const struct sp_summary *run,
 	return 0;
 }
 
+static bool shares_seed(const struct sp_summary *a, const struct sp_summary *b)
+{
+	if (!a->seeds || !b->seeds)
+		return false;
+	for (size_t i = 0; i < a->n_recordings; i++)
+		for (size_t k = 0; k < b->n_recordings; k++)
+			if (a->seeds[i] && a->seeds[i] == b->seeds[k])
+				return true;
+	return false;
+}
+
+/* Runs of one side are looked at as independent.  Those of two sides need not
+ * be: alike samples make their difference smaller. */
+static int check_seeds(const struct sp_summary *run,
+		       struct sp_summary *const *others, size_t n,
+		       struct sp_error *err)
+{
+	for (size_t i = 0; i < n; i++)
+		if (shares_seed(run, others[i]))
+			return sp_error_set(
+				err, -EINVAL, run->path,
+				"was recorded with the seed of %.150s "
+				"(SAMPLEPROF_SEED): the samples of runs have "
+				"to be independent, so record each run with "
+				"a seed of its own, or with none",
+				others[i]->path);
+	return 0;
+}
+
 static int check_all_repeats(const struct sp_inputs *s, bool is_new,
 			     struct sp_summary *const *more, size_t n_more,
 			     struct sp_error *err)
@@ -80,6 +109,11 @@ static int check_all_repeats(const struct sp_inputs *s, bool is_new,
 			r = check_repeats(more[i], s->new, s->n_new, err);
 		if (!r && (!is_new || !s->is_update))
 			r = check_repeats(more[i], s->old, s->n_old, err);
+		if (!r)
+			r = check_seeds(more[i], more, i, err);
+		if (!r)
+			r = check_seeds(more[i], is_new ? s->new : s->old,
+					is_new ? s->n_new : s->n_old, err);
 	}
 	return r;
 }

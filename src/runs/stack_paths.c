@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "symbols/home.h"
 #include "text/text.h"
 
 #define ANONYMOUS "[anonymous]"
@@ -57,13 +58,18 @@ static int name_frame(struct sp_stack_paths *s, const struct sp_symbol *symbol,
 			       : symbol->identity    ? symbol->identity
 						     : symbol->function;
 	const bool is_bare = is_program && !strchr(function, '!');
+	char *kept = sp_home_without_address(function);
 	char *end;
 
-	if (reserve_name(s, 3 * (strlen(base) + strlen(function)) + 1) < 0)
+	if (!kept ||
+	    reserve_name(s, 3 * (strlen(base) + strlen(kept)) + 1) < 0) {
+		free(kept);
 		return -ENOMEM;
+	}
 	end = sp_summary_put_module(s->name, module);
 	*end++ = '!';
-	end = sp_summary_put_utf8(end, function);
+	end = sp_summary_put_utf8(end, kept);
+	free(kept);
 	return sp_intern_add(&s->paths->frames, s->name + is_bare,
 			     (size_t)(end - s->name) - is_bare, ret);
 }
@@ -72,6 +78,27 @@ static int find_identity(struct sp_stack_paths *s, const char *identity,
 			 uint32_t *ret)
 {
 	return sp_intern_add(&s->identities, identity, strlen(identity), ret);
+}
+
+/* Functions of which only an address tells that they are several: paths know
+ * no addresses. */
+static int count_functions(struct sp_stack_paths *s,
+			   const struct sp_known_symbol *known)
+{
+	const char *identity = sp_intern_bytes(&s->identities, known->identity);
+	const struct sp_home home = sp_home_of(identity);
+	struct sp_known_symbol built;
+	uint32_t number, n = 0;
+
+	if (home.file_bytes == home.bytes)
+		return 0;
+	if (sp_intern_add(&s->built, known, sizeof(*known), &number) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->built.n_entries; i++) {
+		memcpy(&built, sp_intern_bytes(&s->built, i), sizeof(built));
+		n += built.frame == known->frame;
+	}
+	return sp_paths_set_functions(s->paths, known->frame, n);
 }
 
 static int know_symbols(struct sp_stack_paths *s,
@@ -90,7 +117,8 @@ static int know_symbols(struct sp_stack_paths *s,
 		    find_identity(s,
 				  symbol->identity ? symbol->identity
 						   : symbol->function,
-				  &known->identity) < 0)
+				  &known->identity) < 0 ||
+		    count_functions(s, known) < 0)
 			return -ENOMEM;
 		s->n_symbols++;
 	}
@@ -217,6 +245,7 @@ void sp_stack_paths_done(struct sp_stack_paths *s)
 {
 	sp_index_done(&s->index);
 	sp_intern_done(&s->identities);
+	sp_intern_done(&s->built);
 	free(s->known);
 	free(s->symbols);
 	free(s->made);

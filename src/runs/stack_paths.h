@@ -24,6 +24,7 @@ struct sp_stack_paths {
 	struct sp_known_symbol *symbols;
 	size_t n_symbols, symbols_room;
 	struct sp_intern identities;
+	struct sp_intern built; /* functions that only an address identifies */
 	struct sp_stack_path *made; /* of each stack */
 	/* of the stack at hand */
 	uint32_t *frames;

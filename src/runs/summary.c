@@ -2,6 +2,8 @@
 #include "runs/summary.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +21,7 @@ void sp_paths_done(struct sp_paths *paths)
 	sp_labels_free(paths->labels, paths->n_labels);
 	sp_see_through_free(paths->see_through);
 	free(paths->roles);
+	free(paths->functions);
 }
 
 int sp_paths_add(struct sp_paths *paths, const uint32_t *frames, size_t n,
@@ -176,6 +179,47 @@ int sp_paths_find_flat(struct sp_paths *paths, uint32_t path, size_t *ret_depth)
 	return 0;
 }
 
+uint32_t sp_paths_functions(const struct sp_paths *paths, uint32_t frame)
+{
+	return frame < paths->n_functions ? paths->functions[frame] : 0;
+}
+
+int sp_paths_set_functions(struct sp_paths *paths, uint32_t frame, uint32_t n)
+{
+	const size_t room = (size_t)frame + 1 + frame / 2;
+	uint32_t *grown;
+
+	if (n <= 1 || n <= sp_paths_functions(paths, frame))
+		return 0;
+	if (frame >= paths->n_functions) {
+		grown = realloc(paths->functions, room * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		memset(grown + paths->n_functions, 0,
+		       (room - paths->n_functions) * sizeof(*grown));
+		paths->functions = grown;
+		paths->n_functions = room;
+	}
+	paths->functions[frame] = n;
+	return 0;
+}
+
+/* "make [2 functions]" */
+static int label_functions(const struct sp_paths *paths, uint32_t frame,
+			   char **label)
+{
+	const uint32_t n = sp_paths_functions(paths, frame);
+	char *longer;
+
+	if (n <= 1)
+		return 0;
+	if (asprintf(&longer, "%s [%" PRIu32 " functions]", *label, n) < 0)
+		return -ENOMEM;
+	free(*label);
+	*label = longer;
+	return 0;
+}
+
 int sp_paths_set_labels(struct sp_paths *paths)
 {
 	const size_t n = paths->frames.n_entries;
@@ -192,6 +236,8 @@ int sp_paths_set_labels(struct sp_paths *paths)
 				  &paths->labels);
 	if (!r)
 		paths->n_labels = n;
+	for (uint32_t i = 0; !r && i < n; i++)
+		r = label_functions(paths, i, &paths->labels[i]);
 	free(names);
 	return r;
 }
@@ -219,7 +265,7 @@ int sp_paths_matches(const struct sp_pattern *pattern, const char *function,
 		r = sp_pattern_search(pattern, full, err);
 	free(plain);
 	free(full);
-	return r ? r : sp_pattern_search(pattern, function, err);
+	return r ? r : sp_pattern_search_full(pattern, function, err);
 }
 
 char *sp_paths_text(const struct sp_paths *paths, uint32_t path)
@@ -444,5 +490,6 @@ void sp_summary_free(struct sp_summary *summary)
 	free(summary->program);
 	free(summary->path);
 	free(summary->recordings);
+	free(summary->seeds);
 	free(summary);
 }

@@ -24,7 +24,8 @@
  * functions of the program itself are "function", or "!function" if that has
  * a '!' in it.  Code without a symbol is "module![unknown]", code in no module
  * "[anonymous]".  C++ functions have their scopes and parameters in it:
- * overloads are several.
+ * overloads are several.  Static functions have their homes without addresses
+ * (symbols/home.h).
  */
 #define SP_SUMMARY_UNKNOWN "[unknown]"
 
@@ -38,6 +39,8 @@ struct sp_paths {
 	bool has_full_names; /* labels are (report/label.h) */
 	char **labels;       /* of the first n_labels frames */
 	size_t n_labels;
+	uint32_t *functions; /* of a frame, sp_paths_functions() */
+	size_t n_functions;
 };
 
 void sp_paths_done(struct sp_paths *paths);
@@ -62,6 +65,12 @@ int sp_paths_find_flat(struct sp_paths *paths, uint32_t path,
  * others keep their names.  0 or -ENOMEM. */
 int sp_paths_set_labels(struct sp_paths *paths);
 const char *sp_paths_label(const struct sp_paths *paths, uint32_t frame);
+
+/* How many functions of one run a frame stands for, if that is known to be more
+ * than one: its label says so; else 0 or 1.  What is set is a lower bound.  0
+ * or -ENOMEM. */
+uint32_t sp_paths_functions(const struct sp_paths *paths, uint32_t frame);
+int sp_paths_set_functions(struct sp_paths *paths, uint32_t frame, uint32_t n);
 
 /* The function's part of a frame's name, and *ret_bytes of the module's, which
  * comes first; 0 for the program itself. */
@@ -146,6 +155,7 @@ struct sp_summary {
 	/* The files that it was made of, by the number that copies share; none
 	 * if a baseline does not tell. */
 	uint64_t *recordings;
+	uint64_t *seeds; /* of each of them; 0: not known; owned */
 	size_t n_recordings;
 	uint64_t period_bytes;
 	struct sp_law_used law;
@@ -159,6 +169,7 @@ struct sp_summary {
 	 * estimates are of less than all, too. */
 	const char *why_incomplete;
 	const char *why_doubtful; /* why estimates may be too low; NULL */
+	bool lacks_some;          /* of what was recorded: model/whole.h */
 	struct sp_nameless *nameless;
 	size_t n_nameless;
 	bool has_frees; /* without, only SP_VIEW_ALLOC is there */

@@ -13,6 +13,7 @@
 #include "report/filter.h"
 #include "stats/adjust.h"
 #include "stats/estimate.h"
+#include "text/lack.h"
 #include "text/text.h"
 #include "view/view_sizes.h"
 
@@ -93,7 +94,7 @@ static int sort_in(struct sorter *sorter, const struct taker *t, uint32_t group,
 	sorter->accs = array;
 	if (number == n)
 		sp_acc_init(&sorter->accs[n], t->profile->period_bytes);
-	if (!sp_selection_is_mean(&a->selection))
+	if (!sp_selection_is_measured(&a->selection))
 		sp_adjust(&a->how, sp_format_class(s->size_bytes), &terms);
 	sp_acc_merge(&sorter->accs[number], &terms);
 	return 0;
@@ -128,8 +129,6 @@ static int collect_paths(struct sorter *sorter,
 	}
 	for (size_t i = 0; i < n_keys; i++) {
 		read_key(sorter, i, key);
-		if (sp_selection_is_mean(&sorter->analysis->selection))
-			sp_acc_halve(&sorter->accs[i]);
 		rows[key[0]]->at[rows[key[0]]->n++] =
 			(struct sp_path_row){key[1], sorter->accs[i]};
 	}
@@ -305,8 +304,10 @@ static int take_view(struct taker *t, const struct sp_question *question,
 
 static const char *why_incomplete(const struct sp_profile *profile)
 {
-	if (profile->damaged_records || profile->ignored_bytes)
-		return "the file is damaged";
+	const struct sp_whole whole = sp_whole_of(profile);
+
+	if (whole.is_damaged || whole.is_full)
+		return sp_lack_why(&whole);
 	if (profile->end == SP_PROFILE_END_RUNNING)
 		return "the process still runs";
 	if (profile->end == SP_PROFILE_END_KILLED)
@@ -320,8 +321,12 @@ static const char *why_incomplete(const struct sp_profile *profile)
 
 static const char *why_doubtful(const struct sp_profile *profile)
 {
-	if (sp_profile_lost_samples(profile) > profile->n_samples / 1000)
-		return "more than 0.1 % of the samples were lost";
+	const struct sp_whole whole = sp_whole_of(profile);
+
+	if (whole.is_starved)
+		return "more samples were lost than chance hides";
+	if (whole.lacks_frees)
+		return "frees were lost";
 	if (profile->discarded_bytes)
 		return "the file was too small for the run, and old samples "
 		       "were discarded (SAMPLEPROF_MAX_FILE)";
@@ -376,17 +381,21 @@ static int take_recordings(struct taker *t)
 	struct sp_summary *s = t->summary;
 
 	s->recordings = calloc(p->n_parts, sizeof(*s->recordings));
-	if (!s->recordings)
+	s->seeds = calloc(p->n_parts, sizeof(*s->seeds));
+	if (!s->recordings || !s->seeds)
 		return -ENOMEM;
 	s->n_recordings = p->n_parts;
-	for (size_t i = 0; i < p->n_parts; i++)
+	for (size_t i = 0; i < p->n_parts; i++) {
 		s->recordings[i] = p->parts[i].file_id;
+		s->seeds[i] = p->parts[i].seed;
+	}
 	return 0;
 }
 
 static int take_head(struct taker *t, struct sp_error *err)
 {
 	const struct sp_profile *p = t->profile;
+	const struct sp_whole whole = sp_whole_of(p);
 	struct sp_summary *s = t->summary;
 
 	s->program = strdup(sp_text_base_name(p->program ? p->program : ""));
@@ -398,9 +407,10 @@ static int take_head(struct taker *t, struct sp_error *err)
 	s->law = p->law;
 	s->exact_alloc_bytes = p->exact_alloc_bytes;
 	s->exact_alloc_objects = p->exact_alloc_objects;
-	s->unsampled_bytes = p->unsampled_bytes - p->discarded_bytes;
+	s->unsampled_bytes = sp_profile_off_bytes(p);
 	s->why_incomplete = why_incomplete(p);
 	s->why_doubtful = why_doubtful(p);
+	s->lacks_some = !sp_whole_is_all(&whole);
 	s->has_frees = p->has_frees;
 	return 0;
 }

@@ -29,6 +29,10 @@ struct sp_metrics_entry {
 	bool is_late;  /* slow, and has ended since it was read, if it was */
 	bool is_there; /* at the last look */
 	uint64_t alloc_bytes, alloc_objects;
+	/* Of a large file at first nothing is known but its totals. */
+	bool has_figures;
+	bool is_whole; /* model/whole.h */
+	enum sp_unseen unseen;
 	bool has_classes, has_live, has_rss;
 	struct sp_class_total classes[SP_FORMAT_CLASSES];
 	struct sp_interval live_bytes, live_objects, peak_bytes;

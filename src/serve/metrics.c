@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "serve/metrics.h"
 
+#include <math.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/regular.h"
 #include "base/saturate.h"
 #include "control/files.h"
 #include "format/layout.h"
@@ -127,7 +129,9 @@ static bool take_figures(struct sp_metrics_entry *p,
 			 const struct sp_analysis *a)
 {
 	const struct sp_profile *profile = a->profile;
+	const struct sp_whole whole = sp_whole_of(profile);
 
+	p->has_figures = true;
 	p->labels = labels_of(profile);
 	p->program = strdup(sp_text_base_name(profile->program));
 	p->pid = profile->pid;
@@ -143,7 +147,15 @@ static bool take_figures(struct sp_metrics_entry *p,
 		p->live_bytes = sp_estimate_bytes(&a->how, &a->live->all);
 		p->live_objects = sp_estimate_objects(&a->how, &a->live->all);
 		p->peak_bytes = a->peak.bytes;
+		if (sp_whole_peak_is_least(&whole))
+			p->peak_bytes.hi = INFINITY;
+		/* A gauge that is not there says that nobody knows. */
+		if (sp_whole_is_unknown_at(&whole, SP_NEVER))
+			p->live_bytes = p->live_objects =
+				(struct sp_interval){NAN, NAN, NAN};
 	}
+	p->is_whole = sp_whole_is_all(&whole);
+	p->unseen = sp_profile_unseen(profile);
 	p->has_rss = sp_analysis_rss_at(profile, SP_NEVER, &p->rss_bytes);
 	return p->labels && p->program;
 }
@@ -205,7 +217,7 @@ static struct sp_metrics_entry *add_process(struct sp_metrics *m,
 static uint64_t content_of(const char *path)
 {
 	uint64_t block[4096];
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	const int fd = sp_regular_open(path, O_RDONLY);
 	uint64_t hash = 0;
 	off_t at = 0, end;
 	ssize_t n;
@@ -227,18 +239,26 @@ static uint64_t content_of(const char *path)
 	return hash;
 }
 
+static bool still_runs(const struct sp_metrics_entry *p)
+{
+	const struct sp_file_header header = {.pid = p->pid};
+	const int fd = sp_regular_open(p->path, O_RDONLY);
+	const bool r = fd >= 0 && sp_running(&header, fd);
+
+	if (fd >= 0)
+		close(fd);
+	return r;
+}
+
 /* A mapped file may change without a new time: of what runs the content
  * decides, and whether its process is still there. */
 static bool is_as_before(const struct sp_metrics_entry *p,
 			 const struct stat *now, const uint64_t *content)
 {
-	const struct sp_file_header header = {.pid = p->pid};
-
 	if (p->bytes != now->st_size || p->inode != now->st_ino)
 		return false;
 	if (p->is_running)
-		return content && *content == p->content &&
-		       sp_running(&header, now->st_ino);
+		return content && *content == p->content && still_runs(p);
 	return p->changed.tv_sec == now->st_mtim.tv_sec &&
 	       p->changed.tv_nsec == now->st_mtim.tv_nsec;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The figures as text (metrics.h). */
+#include <math.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
@@ -40,6 +41,18 @@ static bool value_rss(const struct sp_metrics_entry *p, double *ret)
 	return p->has_rss;
 }
 
+static bool value_whole(const struct sp_metrics_entry *p, double *ret)
+{
+	*ret = p->is_whole;
+	return p->has_figures;
+}
+
+static bool value_unseen(const struct sp_metrics_entry *p, double *ret)
+{
+	*ret = p->unseen != SP_UNSEEN_NONE;
+	return p->has_figures;
+}
+
 static const struct sp_interval *live_bytes(const struct sp_metrics_entry *p)
 {
 	return &p->live_bytes;
@@ -66,6 +79,14 @@ static const struct {
 	 value_objects},
 	{"resident_bytes", "gauge", "bytes",
 	 "Resident memory as it was last recorded", value_rss},
+	{"whole", "gauge", "",
+	 "1 if the profile has all that was recorded; else upper limits are "
+	 "missing, and what is alive may be",
+	 value_whole},
+	{"unseen", "gauge", "",
+	 "1 if live objects may be in no sample, since they were allocated "
+	 "before a fork or an attach, or while sampling was off",
+	 value_unseen},
 };
 
 static const struct {
@@ -142,6 +163,8 @@ static void write_estimate(const struct sp_metrics *m,
 			continue;
 		memcpy(&value, (const char *)estimates[e].of(p) + bounds[b].at,
 		       sizeof(value));
+		if (!isfinite(value))
+			continue;
 		fprintf(out, "sampleprof_%s%s{%s} %.0f\n", estimates[e].name,
 			bounds[b].suffix, p->labels, value);
 	}

@@ -99,7 +99,7 @@ struct sp_acc sp_adjusted(const struct sp_estimation *how,
 {
 	struct sp_acc sum;
 
-	if (sums->is_mean)
+	if (sums->is_measured)
 		return sums->all;
 	sp_acc_init(&sum, sums->all.period_bytes);
 	for (uint32_t i = 0; i < sums->n_classes; i++) {

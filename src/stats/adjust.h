@@ -24,6 +24,6 @@ void sp_adjust_init(struct sp_population *population);
 void sp_adjust(const struct sp_estimation *how, uint32_t class,
 	       struct sp_acc *acc);
 
-/* All samples of the sums; a mean (is_mean) is as it is. */
+/* All samples of the sums; what is measured (is_measured) is as it is. */
 struct sp_acc sp_adjusted(const struct sp_estimation *how,
 			  const struct sp_class_sums *sums);

@@ -217,48 +217,85 @@ static struct distances both_ways(double half)
 	return (struct distances){half, half};
 }
 
+/* Both sides together, each by its degrees of freedom: of one run, the other
+ * one's. */
+static double pooled(const struct sp_runs *old, double of_old,
+		     const struct sp_runs *new, double of_new)
+{
+	if (old->n == 1)
+		return of_new;
+	if (new->n == 1)
+		return of_old;
+	return ((double)(old->n - 1) * of_old + (double)(new->n - 1) * of_new) /
+	       (double)sp_runs_freedom(old, new);
+}
+
+/* (E28) Welch's, of several runs on both sides. */
+static double half_by_welch(const struct sp_runs *old,
+			    const struct sp_runs *new, double factor,
+			    double confidence)
+{
+	const double a = square_of(factor) * old->var / (double)old->n;
+	const double b = new->var / (double)new->n;
+	double freedom;
+
+	if (!(a + b > 0))
+		return 0;
+	freedom = square_of(a + b) / (square_of(a) / (double)(old->n - 1) +
+				      square_of(b) / (double)(new->n - 1));
+	return student_quantile(confidence, freedom) * sqrt(a + b);
+}
+
 /*
- * (E28) With several runs on both sides Welch's.  A side of one run is as noisy
- * as the other; whether that one run is out of the ordinary depends on the tail
- * of the noise, of which a few runs say little: limits are the wider ones of
- * the values and of their logarithms, the latter with less than half of the
- * degrees of freedom: with half, sums of heavy tails gave 0.55 to 0.7 % alarms
- * of 0.5 %.  Nothing with one run on each.
+ * (E45) The side of fewer runs is as noisy as the other; whether those are out
+ * of the ordinary depends on the tail of the noise, of which a few runs say
+ * little: limits are the wider ones of the values and of their logarithms, the
+ * latter of a single run with less than half of the degrees of freedom: with
+ * half, sums of heavy tails gave 0.55 to 0.7 % alarms of 0.5 %.  Nothing with
+ * one run on each.
  */
 #define SINGLE_FREEDOM 0.45
+
+static struct distances distances_uneven(const struct sp_runs *old,
+					 const struct sp_runs *new,
+					 double factor, double confidence)
+{
+	const double freedom = (double)sp_runs_freedom(old, new);
+	const double fewest = (double)(old->n < new->n ? old->n : new->n);
+	/* few runs of one side are looked at: runs without a sample, which do
+	 * not vary, do not make it certain */
+	const double var = fmax(pooled(old, old->var, new, new->var),
+				fmax(old->noise, new->noise));
+	const double log_var = pooled(old, old->log_var, new, new->log_var);
+	const double by_runs = sqrt(var * (square_of(factor) / (double)old->n +
+					   1 / (double)new->n));
+	const double t = student_quantile(
+		confidence, fmin(SINGLE_FREEDOM * fewest, 1) * freedom);
+	const double half = student_quantile(confidence, freedom) * by_runs;
+	double ratio;
+
+	if (!(var > 0))
+		return both_ways(0);
+	if (!isfinite(log_var) || !(new->mean > 0))
+		return both_ways(t * by_runs);
+	ratio = t * sqrt(log_var * (1 / (double)old->n + 1 / (double)new->n));
+	return (struct distances){fmax(half, -new->mean *expm1(-ratio)),
+				  fmax(half, new->mean *expm1(ratio))};
+}
 
 static struct distances distances_between(const struct sp_runs *old,
 					  const struct sp_runs *new,
 					  double factor, double confidence)
 {
 	const bool is_single = old->n == 1 || new->n == 1;
-	const struct sp_runs *many = new->n > 1 ? new : old;
-	/* one run of one side is looked at: runs without a sample, which do not
-	 * vary, do not make it certain */
-	const double least = is_single ? fmax(old->noise, new->noise) : 0;
-	const double var_old = fmax(old->n > 1 ? old->var : new->var, least);
-	const double var_new = fmax(new->n > 1 ? new->var : old->var, least);
-	const double a = square_of(factor) * var_old / (double)old->n;
-	const double b = var_new / (double)new->n;
-	double freedom = (double)sp_runs_freedom(old, new), half, t, ratio;
+	const double welch =
+		is_single ? 0 : half_by_welch(old, new, factor, confidence);
+	struct distances d = both_ways(welch);
 
-	if (!(freedom > 0) || !(a + b > 0))
-		return both_ways(0);
-	if (!is_single) {
-		freedom = square_of(a + b) /
-			  (square_of(a) / (double)(old->n - 1) +
-			   square_of(b) / (double)(new->n - 1));
-		return both_ways(student_quantile(confidence, freedom) *
-				 sqrt(a + b));
-	}
-	half = student_quantile(confidence, freedom) * sqrt(a + b);
-	t = student_quantile(confidence, SINGLE_FREEDOM * freedom);
-	if (!isfinite(many->log_var) || !(new->mean > 0))
-		return both_ways(t * sqrt(a + b));
-	ratio = t *
-		sqrt(many->log_var * (1 / (double)old->n + 1 / (double)new->n));
-	return (struct distances){fmax(half, -new->mean *expm1(-ratio)),
-				  fmax(half, new->mean *expm1(ratio))};
+	if (old->n == new->n)
+		return d;
+	d = distances_uneven(old, new, factor, confidence);
+	return (struct distances){fmax(d.below, welch), fmax(d.above, welch)};
 }
 
 /* (E30) The row's own ratio, drawn towards that of all rows. */
@@ -284,6 +321,16 @@ static double half_moderated(const struct sp_runs *old,
 	       sqrt(ratio * var);
 }
 
+/* The level of the bound on all rows at once (E56). */
+#define WHOLE_LEVEL 0.99
+
+static struct distances distances_of_whole(const struct sp_run_noise *noise,
+					   double factor)
+{
+	return distances_between(&noise->old_whole, &noise->new_whole, factor,
+				 WHOLE_LEVEL);
+}
+
 /* (E27) */
 struct sp_interval sp_contrast(const struct sp_runs *old,
 			       const struct sp_runs *new, double factor,
@@ -299,13 +346,21 @@ struct sp_interval sp_contrast(const struct sp_runs *old,
 		hypot(b.hi - new->mean, factor * (old->mean - a.lo));
 	const bool is_moderated =
 		noise && noise->freedom > 0 && old->noise + new->noise > 0;
-	const struct distances runs =
+	struct distances by_rows =
 		is_moderated ? both_ways(half_moderated(old, new, factor, noise,
 							confidence))
 			     : distances_between(old, new, factor, confidence);
 
-	return (struct sp_interval){d, d - fmax(below, runs.below),
-				    d + fmax(above, runs.above)};
+	by_rows.below = fmax(by_rows.below, below);
+	by_rows.above = fmax(by_rows.above, above);
+	if (noise && noise->is_bounded && !sp_run_is_wild(old, new, noise)) {
+		const struct distances whole =
+			distances_of_whole(noise, factor);
+
+		by_rows.below = fmin(by_rows.below, below + whole.below);
+		by_rows.above = fmin(by_rows.above, above + whole.above);
+	}
+	return (struct sp_interval){d, d - by_rows.below, d + by_rows.above};
 }
 
 /* (E29) The contrasts of an allowance: beyond it if both are positive. */
@@ -422,49 +477,4 @@ int sp_false_discovery(const double *p, size_t n, double rate, double *ret)
 			*ret = sorted[i];
 	free(sorted);
 	return 0;
-}
-
-/* ---- what could have been found ---- */
-
-double sp_relative_variance(const struct sp_runs *runs,
-			    const struct sp_run_noise *noise)
-{
-	double var = runs->noise;
-
-	if (!(runs->mean > 0))
-		return INFINITY;
-	if (noise && noise->freedom > 0)
-		var = fmax(noise->ratio, 1) *
-		      expected_variance(runs, noise->spread);
-	return fmax(var, runs->var) / (double)runs->n / square_of(runs->mean);
-}
-
-/* (E32) */
-double sp_detectable_growth(double old_variance, double new_variance,
-			    double allowed, double confidence, double power)
-{
-	const double t = normal_two_sided(confidence) +
-			 sp_special_normal_quantile(power);
-	double lo = 0, hi = t * sqrt(old_variance + new_variance);
-
-	if (!isfinite(hi))
-		return INFINITY;
-	for (int i = 0; i < 60; i++) {
-		const double mid = (lo + hi) / 2;
-
-		if (t * sqrt(old_variance + new_variance * exp(-mid)) > mid)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return (1 + allowed) * exp(hi) - 1;
-}
-
-/* (E33) */
-double sp_variance_needed(double allowed, double confidence, double power)
-{
-	const double t = normal_two_sided(confidence) +
-			 sp_special_normal_quantile(power);
-
-	return square_of(log1p(allowed) / t) / 2;
 }

@@ -51,6 +51,11 @@ struct sp_run_noise {
 	double spread;
 	double ratio;
 	double freedom;
+	/* Exact amounts of which all rows are parts: no row's noise between
+	 * runs exceeds theirs (E56). */
+	bool is_bounded;
+	struct sp_runs old_whole;
+	struct sp_runs new_whole;
 };
 
 /* One row of a comparison, borrowed. */
@@ -67,6 +72,20 @@ struct sp_run_noise sp_run_noise_fit(const struct sp_run_pair *rows, size_t n);
  * sides, each by its degrees of freedom; 0 if none is expected. */
 double sp_run_variance_ratio(const struct sp_runs *old,
 			     const struct sp_runs *new, double spread);
+
+/*
+ * Learn from n rows whether the noise of the whole bounds theirs, and set it if
+ * so (E56): not if rows vary more than samples and the whole explain, as
+ * functions do that take turns.
+ */
+void sp_run_noise_bound(struct sp_run_noise *noise,
+			const struct sp_run_pair *rows, size_t n,
+			const struct sp_runs *old_whole,
+			const struct sp_runs *new_whole);
+
+/* Does the row vary more than sampling and the whole explain? */
+bool sp_run_is_wild(const struct sp_runs *old, const struct sp_runs *new,
+		    const struct sp_run_noise *noise);
 
 /* Degrees of freedom between the runs of a pair of sides, 0 with one run on
  * each. */
@@ -131,18 +150,35 @@ double sp_change_p(const struct sp_runs *old, const struct sp_runs *new,
 int sp_false_discovery(const double *p, size_t n, double rate, double *ret);
 
 /*
- * The relative growth that is found with probability `power` by an interval at
- * `confidence`, when the relative variances of the two means are these (E32);
- * INFINITY if none is.  `allowed` is the growth that the allowance has.
+ * What a one-sided test at the level p in (0, 0.5] would find in a comparison
+ * of so many runs as these two sides of a row have, and with their noise:
+ * computed by the test itself (E32).
  */
-double sp_detectable_growth(double old_variance, double new_variance,
-			    double allowed, double confidence, double power);
+struct sp_reach {
+	const struct sp_runs *old;
+	const struct sp_runs *new;
+	struct sp_allowance allowance;
+	const struct sp_run_noise *noise; /* see sp_contrast() */
+	double p;
+	double power; /* in [0.5, 1): of what is found so often */
+};
+
+/* The least relative growth of the row, of mean(old) > 0; INFINITY: none. */
+double sp_reach_growth(const struct sp_reach *reach);
+
+/* The least bytes of a new row of small objects in a comparison of sampled
+ * bytes; INFINITY: none. */
+double sp_reach_new(const struct sp_reach *reach, uint64_t period_bytes);
 
 /* The variance of each mean at which no change is seen to be within `allowed`
  * > 0, with that power: the samples, as 1 / variance, that are needed (E33). */
 double sp_variance_needed(double allowed, double confidence, double power);
 
-/* Variance of the mean relative to its square, of sampling and runs; INFINITY
- * if the mean is 0.  `noise`: see sp_contrast(). */
-double sp_relative_variance(const struct sp_runs *runs,
+/*
+ * The program's own variance between runs, of one run, relative to the square
+ * of the row's mean: what sampling does not explain; where the whole bounds it
+ * (E56), that of the whole.  `noise`: see sp_contrast().
+ */
+double sp_runs_own_variance(const struct sp_runs *old,
+			    const struct sp_runs *new,
 			    const struct sp_run_noise *noise);

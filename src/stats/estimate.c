@@ -9,6 +9,7 @@
 #include "base/saturate.h"
 #include "stats/adjust.h"
 #include "stats/bounds.h"
+#include "stats/special.h"
 
 static const struct {
 	const char *name;
@@ -43,26 +44,14 @@ bool sp_method_parse(const char *name, enum sp_method *ret)
 	return false;
 }
 
+/* By chance the samples prove more than there was in one run of 10,000. */
+#define GAP_PROBABILITY 1e-4
+
 /* Samples that a size class expects if it is a stratum of its own. */
 #define SAMPLES_MIN 16
 
 static_assert(SP_FORMAT_CLASSES < 256 && SP_STRATA_MAX > SP_FORMAT_CLASSES,
 	      "strata are numbered with a byte");
-
-uint64_t sp_profile_lost_samples(const struct sp_profile *profile)
-{
-	static const enum sp_loss kinds[] = {
-		SP_LOSS_NO_LANE,
-		SP_LOSS_FILE_FULL,
-		SP_LOSS_NO_FILE,
-		SP_LOSS_NESTED,
-	};
-	uint64_t lost = 0;
-
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		sp_sat_add(&lost, profile->losses[kinds[i]]);
-	return lost;
-}
 
 /*
  * The slack is added to upper limits, so it may not be more than a small part
@@ -81,6 +70,7 @@ static const char *why_too_wide(enum sp_profile_end end)
 {
 	switch (end) {
 	case SP_PROFILE_END_CLEAN:
+	case SP_PROFILE_END_DETACHED:
 		return "threads went on while the process ended, so that its "
 		       "totals are not known closely enough";
 	case SP_PROFILE_END_KILLED:
@@ -97,12 +87,12 @@ static const char *why_too_wide(enum sp_profile_end end)
 /* Why the totals do not cover what was sampled, or NULL. */
 static const char *why_without(const struct sp_profile *profile)
 {
-	const uint64_t in_1000 = sp_profile_samples(profile) / 1000;
+	const uint64_t lost = sp_profile_lost_samples(profile);
 
 	if (!profile->has_classes)
 		return "the file has no totals by size class";
-	if (sp_profile_lost_samples(profile) > in_1000)
-		return "more than 0.1 % of the samples were lost";
+	if (!sp_whole_may_lack(profile, lost))
+		return "more samples were lost than chance hides";
 	if (profile->discarded_bytes)
 		return "samples of a part of the run were discarded";
 	if (profile->unsampled_bytes)
@@ -152,6 +142,39 @@ static int add_all(struct sp_class_sums *all, const struct sp_profile *profile)
 	return 0;
 }
 
+static double gap_of(double most, double unsampled, double least)
+{
+	return fmax(most - unsampled - least, 0);
+}
+
+/*
+ * (E61) What was not recorded is all that was allocated but for what the
+ * samples prove.  Of a file of which a part is missing nobody knows which.
+ */
+static void find_gap(struct sp_population *population,
+		     const struct sp_profile *profile)
+{
+	const struct sp_whole whole = sp_whole_of(profile);
+	const struct sp_acc *all = &population->all.all;
+
+	population->gap_bytes = population->gap_objects = 0;
+	if (!whole.is_damaged && !whole.is_full && !whole.is_starved)
+		return;
+	population->gap_bytes = population->gap_objects = INFINITY;
+	if (whole.is_damaged)
+		return;
+	population->gap_bytes =
+		gap_of((double)profile->exact_alloc_bytes +
+			       (double)profile->missing_bytes_max,
+		       (double)profile->unsampled_bytes,
+		       sp_lower_bytes_p3(all, GAP_PROBABILITY));
+	population->gap_objects =
+		gap_of((double)profile->exact_alloc_objects +
+			       (double)profile->missing_bytes_max,
+		       (double)profile->unsampled_objects,
+		       sp_lower_objects_p3(all, GAP_PROBABILITY));
+}
+
 int sp_population_init(struct sp_population *population,
 		       const struct sp_profile *profile)
 {
@@ -167,6 +190,7 @@ int sp_population_init(struct sp_population *population,
 		return -ENOMEM;
 	}
 	sp_bounds_init(population, profile);
+	find_gap(population, profile);
 	choose_strata(population, population->all.all.period_bytes);
 	sp_adjust_init(population);
 	return 0;
@@ -319,8 +343,8 @@ uint32_t sp_population_strata(const struct sp_population *population,
 static const struct sp_population *class_totals(
 	const struct sp_estimation *how, const struct sp_class_sums *sums)
 {
-	if (how->method != SP_METHOD_P3T || sums->is_mean || !how->population ||
-	    !how->population->has_totals ||
+	if (how->method != SP_METHOD_P3T || sums->is_measured ||
+	    !how->population || !how->population->has_totals ||
 	    how->population->all.all.period_bytes == 1)
 		return NULL;
 	return how->population;
@@ -332,6 +356,7 @@ struct row {
 	const struct sp_stratum *strata; /* NULL: by its samples alone */
 	uint32_t n;
 	double slack_bytes;
+	unsigned int samples_min;
 	double (*lower)(const struct row *row, double prob);
 };
 
@@ -355,6 +380,14 @@ static double lower_objects(const struct row *row, double prob)
 #define SETTLED 1e-3
 #define TURNS   40
 
+/* That a row that expects so many samples has as many as it takes to count. */
+static double chance_of_samples(const struct row *row, double expected)
+{
+	return row->samples_min > 1
+		       ? sp_special_gamma_lower(row->samples_min, expected)
+		       : -expm1(-expected);
+}
+
 /*
  * (E41) A row that is shown has a sample; one that has none is not there to be
  * right.  So its lower limit may fail in that share of the runs in which there
@@ -370,7 +403,7 @@ static double lower_if_seen(const struct row *row, double half, double hits)
 	double prob = half, lo = row->lower(row, prob);
 
 	for (int i = 0; i < TURNS && lo > seen; i++) {
-		const double next = half * -expm1(-lo * hits);
+		const double next = half * chance_of_samples(row, lo * hits);
 
 		if ((lo - seen) * hits < SETTLED)
 			return seen;
@@ -418,6 +451,23 @@ static double at_most(const struct sp_estimation *how, bool of_objects)
 			  : how->population->most_bytes;
 }
 
+/* (E61) With what was never recorded; of what is not known at all nothing is
+ * certain but that it is not more than everything. */
+static struct sp_interval with_gap(struct sp_interval i,
+				   const struct sp_estimation *how,
+				   const struct sp_class_sums *sums,
+				   bool of_objects)
+{
+	if (sums->is_unknown) {
+		i.lo = 0;
+		i.hi = INFINITY;
+	} else if (how->population) {
+		i.hi += of_objects ? how->population->gap_objects
+				   : how->population->gap_bytes;
+	}
+	return i;
+}
+
 static struct sp_interval cut_interval(struct sp_interval i, double most)
 {
 	return (struct sp_interval){fmin(i.value, most), fmin(i.lo, most),
@@ -429,19 +479,24 @@ struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
 {
 	const struct sp_population *population = class_totals(how, sums);
 	struct sp_stratum strata[SP_STRATA_MAX];
-	struct row row = {.acc = &sums->all, .lower = lower_bytes};
+	struct row row = {.acc = &sums->all,
+			  .samples_min = how->samples_min,
+			  .lower = lower_bytes};
 	struct sp_interval i;
 
 	if (!population) {
 		i = sp_estimate_bytes_p3(row.acc, how->confidence);
 		i = shown_interval(i, &row, how->confidence);
+		i = with_gap(i, how, sums, false);
 		return cut_interval(i, at_most(how, false));
 	}
 	row.strata = strata;
 	row.n = sp_population_strata(population, sums, strata);
 	row.slack_bytes = (double)population->slack_bytes;
 	i = sp_strata_bytes(strata, row.n, row.slack_bytes, how->confidence);
-	return shown_interval(i, &row, how->confidence);
+	i = shown_interval(i, &row, how->confidence);
+	i = with_gap(i, how, sums, false);
+	return sums->is_unknown ? cut_interval(i, at_most(how, false)) : i;
 }
 
 /* (E49) of a row with samples, if totals are known. */
@@ -449,6 +504,7 @@ static const struct sp_population *class_bounds(
 	const struct sp_estimation *how, const struct sp_class_sums *sums)
 {
 	if (isinf(at_most(how, true)) || !sums->all.samples ||
+	    sums->is_unknown || how->population->gap_objects > 0 ||
 	    how->population->all.all.period_bytes == 1)
 		return NULL;
 	return how->population;
@@ -483,13 +539,11 @@ struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
 {
 	const struct sp_population *population = class_totals(how, sums);
 	struct sp_stratum strata[SP_STRATA_MAX];
-	struct sp_acc acc = sums->all;
-	struct row row = {.acc = &acc, .lower = lower_objects};
+	struct row row = {.acc = &sums->all,
+			  .samples_min = how->samples_min,
+			  .lower = lower_objects};
 	struct sp_interval i;
 
-	/* of a mean, a sample is half an object at least */
-	if (sums->is_mean)
-		acc.samples /= 2;
 	if (population) {
 		row.strata = strata;
 		row.n = sp_population_strata(population, sums, strata);
@@ -500,8 +554,8 @@ struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
 		i = sp_estimate_objects_p3(row.acc, smallest_of(how),
 					   how->confidence);
 	}
-	return bound_objects(how, sums,
-			     shown_interval(i, &row, how->confidence));
+	i = with_gap(shown_interval(i, &row, how->confidence), how, sums, true);
+	return bound_objects(how, sums, i);
 }
 
 double sp_estimate_bytes_value(const struct sp_estimation *how,

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "model/profile.h"
+#include "model/whole.h"
 #include "stats/strata.h"
 #include "stats/size_class_sums.h"
 
@@ -22,9 +23,6 @@ enum sp_method {
 const char *sp_method_name(enum sp_method method);
 const char *sp_method_assumes(enum sp_method method);
 bool sp_method_parse(const char *name, enum sp_method *ret);
-
-/* Allocations that are in the totals but never had a chance to be recorded. */
-uint64_t sp_profile_lost_samples(const struct sp_profile *profile);
 
 /* What the samples of a size class gain by the exact totals (E46). */
 struct sp_gain {
@@ -46,6 +44,11 @@ struct sp_population {
 	 * if the file does not know. */
 	double most_bytes;
 	double most_objects;
+	/* (E61) Of what was allocated, no sample can have seen so much: each
+	 * subset may have all of it.  0 of a whole profile; INFINITY: not
+	 * known. */
+	double gap_bytes;
+	double gap_objects;
 	struct sp_smallest smallest; /* of all that was allocated */
 	/* Which classes are held against their totals together: all that
 	 * expect too few samples share stratum 0 (E17). */
@@ -71,6 +74,9 @@ struct sp_estimation {
 	enum sp_method method;
 	double confidence;                      /* in (0, 1), 0.95 */
 	const struct sp_population *population; /* borrowed; NULL: no totals */
+	/* Lower limits may fail in that share of the runs in which the row has
+	 * so many samples (E41); 0 is 1: any. */
+	unsigned int samples_min;
 };
 
 /*

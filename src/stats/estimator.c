@@ -113,15 +113,18 @@ void sp_acc_add(struct sp_acc *acc, const struct sp_law_used *law,
 }
 
 /*
- * (E22) Of the objects that are not in the other half, those in this one are a
- * sample with the inclusion probability (pi / 2) / (1 - pi / 2).
+ * (E22) Of the objects that did not choose, those that measure are a sample
+ * with the inclusion probability f pi / (1 - (1 - f) pi), f the share of the
+ * samples that measure.
  */
-struct sp_acc sp_acc_of_half(struct sp_acc one)
+struct sp_acc sp_acc_measured(struct sp_acc one)
 {
+	const double f = 1 - 1.0 / SP_PEAK_CHOOSES;
 	const double q = one.c2 / (one.est_count * one.est_count);
 	const double z = (double)one.size_bytes;
-	const double w = one.est_bytes * (1 + q), miss = 2 * q / (1 + q);
-	const double each = one.est_count * (1 + q);
+	const double d = f + (1 - f) * q, miss = q / d;
+	const double w = one.est_bytes * d / f;
+	const double each = one.est_count * d / f;
 
 	one.est_bytes = w;
 	one.k2 = w * w * miss;
@@ -131,19 +134,6 @@ struct sp_acc sp_acc_of_half(struct sp_acc one)
 	one.c2 = each * each * miss;
 	one.c3 = each * each * each * miss * (1 + miss);
 	return one;
-}
-
-static void scale_terms(struct sp_acc *acc, double factor)
-{
-	const double squared = factor * factor, cubed = squared * factor;
-
-	acc->est_bytes *= factor;
-	acc->k2 *= squared;
-	acc->k3 *= cubed;
-	acc->kz *= cubed;
-	acc->est_count *= factor;
-	acc->c2 *= squared;
-	acc->c3 *= cubed;
 }
 
 void sp_acc_share(struct sp_acc *acc, double share)
@@ -159,26 +149,27 @@ void sp_acc_share(struct sp_acc *acc, double share)
 	acc->kz *= squared;
 }
 
-/* (E43) The moment that its half chose knows the sample, the other one is
- * estimated from it. */
-void sp_acc_add_moments(struct sp_acc *acc, const struct sp_law_used *law,
-			uint64_t size_bytes, uint64_t n, uint64_t tail_bytes,
-			uint64_t period_bytes, struct sp_at_moments at)
+uint64_t sp_acc_measured_period(uint64_t period_bytes)
+{
+	const uint64_t n = SP_PEAK_CHOOSES, more = period_bytes / (n - 1);
+
+	/* rounded up; 1 says that everything was recorded */
+	if (period_bytes == 1 || period_bytes > UINT64_MAX / 2)
+		return period_bytes;
+	return period_bytes + more + (period_bytes % (n - 1) != 0);
+}
+
+void sp_acc_add_measured(struct sp_acc *acc, const struct sp_law_used *law,
+			 uint64_t size_bytes, uint64_t n, uint64_t tail_bytes,
+			 uint64_t period_bytes, bool chose)
 {
 	struct sp_acc one, sum;
 
-	if (!at.of_own && !at.of_other)
-		return;
 	sp_acc_init(&one, period_bytes);
 	sp_acc_add_many(&one, law, size_bytes, 1, 0, period_bytes);
 	sp_acc_init(&sum, period_bytes);
 	sp_acc_add_many(&sum, law, size_bytes, n, tail_bytes, period_bytes);
-	if (at.of_own && at.of_other) {
-		scale_terms(&sum, 2);
-		sp_sat_add(&sum.size_bytes, sum.size_bytes);
-		sp_sat_add(&sum.sure_bytes, sum.sure_bytes);
-		sp_sat_add(&sum.tail_bytes, sum.tail_bytes);
-	} else if (at.of_own) {
+	if (chose) {
 		sum.sure_samples = sum.samples;
 		sum.sure_bytes = sum.size_bytes;
 		sum.tail_bytes = 0;
@@ -186,41 +177,19 @@ void sp_acc_add_moments(struct sp_acc *acc, const struct sp_law_used *law,
 		sum.est_count = (double)sum.samples;
 		sum.k2 = sum.k3 = sum.kz = sum.c2 = sum.c3 = 0;
 	} else {
-		const struct sp_acc half = sp_acc_of_half(one);
+		const struct sp_acc part = sp_acc_measured(one);
 		const double m = (double)n;
 
-		sum.est_bytes = m * half.est_bytes;
-		sum.k2 = m * half.k2;
-		sum.k3 = m * half.k3;
-		sum.kz = m * half.kz;
-		sum.est_count = m * half.est_count;
-		sum.c2 = m * half.c2;
-		sum.c3 = m * half.c3;
+		sum.est_bytes = m * part.est_bytes;
+		sum.k2 = m * part.k2;
+		sum.k3 = m * part.k3;
+		sum.kz = m * part.kz;
+		sum.est_count = m * part.est_count;
+		sum.c2 = m * part.c2;
+		sum.c3 = m * part.c3;
 	}
+	sum.period_bytes = sp_acc_measured_period(sum.period_bytes);
 	sp_acc_merge(acc, &sum);
-}
-
-/*
- * What the halves say of each other's moments goes together, for now and then
- * they choose the same one: of m moments that are equally high the correlation
- * is at most 0.36, with m = 3.  And where they did choose the same one, noise
- * helped, so that the others have to make up for that (E43).
- */
-#define MOMENTS_TOGETHER 1.7
-
-void sp_acc_halve(struct sp_acc *acc)
-{
-	const double more = sqrt(MOMENTS_TOGETHER);
-
-	scale_terms(acc, 0.5);
-	acc->k2 *= more * more;
-	acc->k3 *= more * more * more;
-	acc->kz *= more * more;
-	acc->c2 *= more * more;
-	acc->c3 *= more * more * more;
-	acc->size_bytes /= 2;
-	acc->sure_bytes /= 2;
-	acc->tail_bytes /= 2;
 }
 
 void sp_acc_merge(struct sp_acc *dst, const struct sp_acc *src)
@@ -451,7 +420,6 @@ struct sp_interval sp_estimate_objects_p3(const struct sp_acc *acc,
 	const double s = (double)acc->samples, unseen = acc->est_count - s;
 	double hi;
 
-	/* Of a mean that is not the number of samples (sp_acc_halve). */
 	if (r == 1)
 		return (struct sp_interval){acc->est_count, acc->est_count,
 					    acc->est_count};

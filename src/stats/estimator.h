@@ -61,31 +61,31 @@ void sp_acc_add_many(struct sp_acc *acc, const struct sp_law_used *law,
 		     uint64_t size_bytes, uint64_t n, uint64_t tail_bytes,
 		     uint64_t period_bytes);
 
-/* At which of two moments a sample was alive: that which its own half of the
- * samples chose, and that of the other half (E43). */
-struct sp_at_moments {
-	bool of_own;
-	bool of_other;
-};
+/*
+ * A peak is at a moment that samples chose.  So one in SP_PEAK_CHOOSES samples
+ * chooses the moment, and takes no part in what the others then measure.
+ */
+#define SP_PEAK_CHOOSES 4
 
 /*
- * Add n samples to twice the mean of what was alive at both moments, of which
- * each is estimated by the half that did not choose it (E22, E43).  After the
- * last one sp_acc_halve() makes a mean of it, in which each sample that was
- * alive at either moment is one of `samples`.
+ * Add n samples that were alive at the moment of a peak: those that chose it
+ * are known, and add themselves; the others estimate all that did not choose
+ * (E22, E43).
  */
-void sp_acc_add_moments(struct sp_acc *acc, const struct sp_law_used *law,
-			uint64_t size_bytes, uint64_t n, uint64_t tail_bytes,
-			uint64_t period_bytes, struct sp_at_moments at);
-void sp_acc_halve(struct sp_acc *acc);
+void sp_acc_add_measured(struct sp_acc *acc, const struct sp_law_used *law,
+			 uint64_t size_bytes, uint64_t n, uint64_t tail_bytes,
+			 uint64_t period_bytes, bool chose);
+
+/* The mean distance in bytes of samples that measure; 1 stays 1. */
+uint64_t sp_acc_measured_period(uint64_t period_bytes);
 
 /* Samples that are summed up with that share of their bytes, 0 to 1 (E60); how
  * many objects they stand for stays. */
 void sp_acc_share(struct sp_acc *acc, double share);
 
-/* What one sample adds if it is of the half that estimates what is not in the
- * other (E22): from what it adds otherwise. */
-struct sp_acc sp_acc_of_half(struct sp_acc one);
+/* What one sample adds if it measures (E22): from what it adds otherwise.  Its
+ * period stays. */
+struct sp_acc sp_acc_measured(struct sp_acc one);
 
 /* dst += src.  Both were initialised.  Commutative and associative up to
  * rounding. */

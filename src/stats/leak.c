@@ -91,8 +91,8 @@ static void judge_other(struct sp_leak *row, const struct sp_growth_test *t)
 		row->in_steps = true;
 		return;
 	}
-	if (row->half_bytes.hi <= steady &&
-	    (t->p_half > LEVEL || t->p_goes_on <= FILLING_LEVEL))
+	/* what grows by all appearances is not steady, however little it is */
+	if (row->half_bytes.hi <= steady && t->p_half > LEVEL)
 		row->verdict = SP_LEAK_STEADY;
 	else if (row->grows && row->is_tested && t->p_goes_on <= FILLING_LEVEL)
 		row->verdict = SP_LEAK_FILLING;
@@ -142,6 +142,7 @@ int sp_leak_judge(struct sp_leak *rows, size_t n, size_t n_sites,
 		for (unsigned int c = 1; c < n_clocks; c++) {
 			tests[i].p_goes_on =
 				fmax(tests[i].p_goes_on, by[c].p_goes_on);
+			tests[i].p_half = fmin(tests[i].p_half, by[c].p_half);
 			tests[i].strength =
 				fmax(tests[i].strength, by[c].strength);
 		}

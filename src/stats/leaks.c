@@ -12,9 +12,10 @@
 #include <stdlib.h>
 
 #include "model/walk.h"
+#include "model/whole.h"
 
 /* How finely the run is known after the first reading. */
-#define BINS 1024
+#define BINS 8192
 
 /* A teardown leaves at most that much of what was alive, and frees so many
  * times what it allocates. */
@@ -86,7 +87,8 @@ static void add_event(struct teardown *t, uint64_t time_ns, double born,
 static uint64_t teardown_of(const struct sp_profile *p,
 			    const struct teardown *t)
 {
-	const bool is_there = p->end == SP_PROFILE_END_CLEAN && t->freed > 0 &&
+	const bool is_there = p->end == SP_PROFILE_END_CLEAN && !p->is_cut &&
+			      t->freed > 0 &&
 			      t->alive <= TEARDOWN_LEFT * t->alive_before;
 
 	return is_there ? t->begin_ns : SP_NEVER;
@@ -172,6 +174,16 @@ static bool is_uneven(const struct sp_profile *p, const struct bins *b,
 	return least < (1 - UNEVEN) * all;
 }
 
+/* The moment at which a bin has that share of its bytes, if they are even in
+ * it: what is starved for long and runs for a moment has its bytes in few
+ * bins. */
+static uint64_t moment_in_bin(const struct sp_profile *p, int bin, double share)
+{
+	const uint64_t begin = bin_begin(p, bin), end = bin_begin(p, bin + 1);
+
+	return begin + (uint64_t)(share * (double)(end - begin));
+}
+
 /* As many bytes in each, as far as the bins tell. */
 static struct sp_growth_clock clock_by_bytes(const struct sp_profile *p,
 					     const struct bins *b,
@@ -191,7 +203,9 @@ static struct sp_growth_clock clock_by_bytes(const struct sp_profile *p,
 		for (; at < SP_GROWTH_WINDOWS &&
 		       sum >= all * at / SP_GROWTH_WINDOWS;
 		     at++) {
-			const uint64_t end = bin_begin(p, i + 1);
+			const double wanted = all * at / SP_GROWTH_WINDOWS;
+			const uint64_t end = moment_in_bin(
+				p, i, 1 - (sum - wanted) / b->born[i]);
 
 			clock.edge_ns[at] = end < to_ns ? end : to_ns;
 		}
@@ -235,7 +249,7 @@ static uint64_t all_samples_from(const struct sp_profile *p)
 /* The rate of the usual bin in which anything was sampled. */
 static double usual_bin(const struct bins *b)
 {
-	double sorted[BINS];
+	double sorted[BINS] = {0};
 	size_t n = 0;
 
 	for (int i = 0; i < BINS; i++)
@@ -277,14 +291,26 @@ static int cut_run(struct reading *r, uint64_t from_ns, uint64_t to_ns,
 {
 	const bool is_from = from_ns == SP_NEVER, is_to = to_ns == SP_NEVER;
 	const struct sp_profile *p = r->profile;
+	const struct sp_whole whole = sp_whole_of(p);
 	struct sp_leaks *l = r->leaks;
 
+	if (!whole.known_ns)
+		return sp_error_set(err, -ENODATA, p->path,
+				    whole.is_cut
+					    ? "the file is cut short: what was "
+					      "alive is not known"
+					    : "what was alive is not known: "
+					      "parts of the file cannot be "
+					      "read, or frees were lost");
 	l->teardown_ns = to_ns == SP_NEVER ? teardown_of(p, &r->bins->teardown)
 					   : SP_NEVER;
 	if (is_from)
 		from_ns = all_samples_from(p);
 	if (is_to)
 		to_ns = p->duration_ns;
+	/* Who was alive later nobody knows. */
+	if (whole.known_ns < to_ns)
+		to_ns = whole.known_ns;
 	if (l->teardown_ns < to_ns && l->teardown_ns > from_ns)
 		to_ns = l->teardown_ns;
 	if (from_ns < to_ns)

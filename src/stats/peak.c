@@ -5,13 +5,13 @@
  *
  * One walk over all births and frees in order of time keeps the sums of what is
  * alive and finds
- *   - the highest point of the estimated curve, which says when the peak was
- *     but not how high: noise chose the point;
+ *   - the highest point of the estimated curve, which says how high it looks:
+ *     noise chose the point;
  *   - the highest upper limit of any moment, one of which is the true peak's;
  *   - the most sampled bytes at any moment, which were there for certain;
- *   - the highest point of the curve that each half of the samples makes.
- * A half then measures the height at the other's point, in the choice of which
- * it had no part.
+ *   - the highest point of the curve that the samples make which choose.
+ * The others then measure what was alive at that point, in the choice of which
+ * they had no part.
  */
 #include "stats/peak.h"
 
@@ -22,8 +22,9 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/index.h"
-#include "base/rng.h"
+#include "base/saturate.h"
 #include "base/wide.h"
+#include "stats/estimate.h"
 #include "stats/special.h"
 #include "stats/running_sums.h"
 
@@ -34,19 +35,30 @@ struct alive {
 	struct sp_running_sums sums;
 };
 
+/* A moment, and what is said of it: what chose it was there for certain, the
+ * rest is estimated by the others (E22). */
+struct chosen {
+	double height; /* of the curve that chose it */
+	sp_u128 known_bytes;
+	uint64_t known_samples;
+	struct alive rest;
+	uint64_t time_ns;
+};
+
 /*
- * The curve that half of the samples makes, and where it is highest: of equally
- * high moments the first before a free of either half (E47).  What the two
- * halves have then is what the one that did not choose the moment says of it.
+ * The curve that the samples make which choose, and where it is highest: of
+ * equally high moments the first before a free of any sample (E47).
  */
-struct half {
+struct chooser {
 	double curve_hi, curve_lo;
-	sp_u128 known_bytes; /* of this half, or certain */
-	struct alive rest;   /* of the other, by (E22) */
-	double best;
-	sp_u128 best_known_bytes;
-	struct alive best_rest;
-	uint64_t best_ns;
+	struct chosen now; /* but for its height and time */
+	struct chosen best;
+	double without;  /* the highest of all samples, while none of them chose
+			  */
+	bool has_fallen; /* something was freed since `best` */
+	/* The highest that is separate from `best` (E62). */
+	struct chosen other;
+	double valley; /* the lowest since `best` */
 };
 
 /* What a sample adds, by size and period: there are few of these. */
@@ -54,7 +66,7 @@ struct kind {
 	uint64_t size_bytes, period_bytes;
 	bool is_certain; /* it adds its size, and nothing else */
 	struct sp_terms whole;
-	struct sp_terms half; /* (E22) */
+	struct sp_terms part; /* (E22) */
 	uint64_t alive;
 };
 
@@ -82,16 +94,16 @@ struct sp_peak_walk {
 	uint64_t last_birth_ns, last_free_ns;
 	bool is_rising;
 	/*
-	 * While all samples were certain and sums are exact, both halves and
-	 * the estimate are one number, now.size_bytes, and every other sum is
-	 * zero: only the highest summit is noted.  Where every allocation is
+	 * While all samples were certain and sums are exact, both curves are
+	 * one number, now.size_bytes, and every other sum is zero: only the
+	 * highest summit is noted.  Where every allocation is
 	 * recorded that is the whole run.
 	 */
 	bool is_certain;
 	struct {
-		uint64_t size_bytes, samples, birth_ns, last_ns;
+		uint64_t size_bytes, samples, last_ns;
 	} summit;
-	struct half half[2];
+	struct chooser chooser;
 	struct sp_peak peak;
 	uint64_t key; /* random: no file can choose kinds that collide */
 	struct kind *kinds;
@@ -117,8 +129,8 @@ static struct kind make_kind(const struct sp_peak_walk *w, uint64_t size_bytes,
 	kind.whole = terms_of(&one);
 	kind.is_certain = one.est_bytes == (double)size_bytes && one.k2 == 0 &&
 			  one.k3 == 0 && one.kz == 0;
-	one = sp_acc_of_half(one);
-	kind.half = terms_of(&one);
+	one = sp_acc_measured(one);
+	kind.part = terms_of(&one);
 	return kind;
 }
 
@@ -137,7 +149,7 @@ uint32_t sp_peak_walk_kind(struct sp_peak_walk *w, uint64_t size_bytes,
 		    kind->period_bytes == period_bytes)
 			return probe.position;
 	}
-	/* At most 2^30 in an index: an object's number has room for its half.
+	/* At most 2^30 in an index: an object's number has room for its toss.
 	 */
 	if (sp_array_reserve((void **)&w->kinds, &w->kinds_room, w->n_kinds,
 			     sizeof(*w->kinds)))
@@ -150,29 +162,6 @@ uint32_t sp_peak_walk_kind(struct sp_peak_walk *w, uint64_t size_bytes,
 bool sp_peak_walk_is_certain(const struct sp_peak_walk *w, uint32_t kind)
 {
 	return w->kinds[kind].is_certain;
-}
-
-uint64_t sp_peak_coins(uint64_t seed, uint64_t start_unix_ns)
-{
-	seed ^= start_unix_ns;
-	return sp_splitmix64(&seed);
-}
-
-unsigned int sp_peak_toss(uint64_t coins, uint64_t id, uint64_t offset_bytes)
-{
-	uint64_t state = coins ^ offset_bytes;
-
-	state = sp_splitmix64(&state) ^ id;
-	return (unsigned int)(sp_splitmix64(&state) >> 63);
-}
-
-unsigned int sp_peak_half(const struct sp_profile *profile,
-			  const struct sp_sample *s)
-{
-	return s->half ? s->half - 1u
-		       : sp_peak_toss(sp_peak_coins(profile->seed,
-						    profile->start_unix_ns),
-				      s->id, s->offset_bytes);
 }
 
 /* ---- the walk ---- */
@@ -191,40 +180,49 @@ static inline __attribute__((always_inline)) void alive_add(
 	sp_running_sums_add(&a->sums, terms, sign);
 }
 
-/* Samples that were certain are in both halves, the rest doubled in one. */
-static inline __attribute__((always_inline)) void half_add(
-	struct half *half, const struct kind *kind, double factor)
+/* A sample that chooses, with that weight, or that is certain. */
+static inline __attribute__((always_inline)) void chooser_add(
+	struct chooser *c, const struct kind *kind, double factor)
 {
 	const double x = factor * kind->whole.of[0][SP_SUM_EST];
-	const double sum = half->curve_hi + x, part = sum - half->curve_hi;
+	const double sum = c->curve_hi + x, part = sum - c->curve_hi;
 
 	if (factor > 0)
-		half->known_bytes += kind->size_bytes;
+		c->now.known_bytes += kind->size_bytes;
 	else
-		half->known_bytes -= kind->size_bytes;
-	half->curve_lo += (half->curve_hi - (sum - part)) + (x - part);
-	half->curve_hi = sum;
+		c->now.known_bytes -= kind->size_bytes;
+	c->now.known_samples += factor > 0 ? 1 : UINT64_MAX;
+	c->curve_lo += (c->curve_hi - (sum - part)) + (x - part);
+	c->curve_hi = sum;
 }
 
-/* After all that happened until time_ns.  A half that had no sample yet knows
- * no moment, and goes with the other (E47). */
-static void halves_look(struct half *half, uint64_t time_ns)
-{
-	double now[2];
-	bool is_higher[2];
+/*
+ * After all that happened until time_ns, and before a free.  While no sample
+ * chose, all do (E47).  A summit is another than the highest one if the curve
+ * falls below SEPARATE of both in between (E62).
+ */
+#define SEPARATE 0.75
 
-	for (unsigned int k = 0; k < 2; k++) {
-		now[k] = half[k].curve_hi + half[k].curve_lo;
-		is_higher[k] = now[k] > half[k].best;
+static void look_at_choice(struct sp_peak_walk *w, uint64_t time_ns)
+{
+	struct chooser *c = &w->chooser;
+	const double all = sp_running_sums_value(&w->now.sums, SP_SUM_EST);
+
+	c->now.height = c->curve_hi + c->curve_lo;
+	c->now.time_ns = time_ns;
+	if (c->now.height > c->best.height) {
+		if (c->valley < SEPARATE * c->best.height)
+			c->other = c->best;
+	} else if (c->best.height > 0 || !(all > c->without)) {
+		if (c->valley < SEPARATE * c->now.height &&
+		    c->now.height > c->other.height)
+			c->other = c->now;
+		return;
 	}
-	for (unsigned int k = 0; k < 2; k++) {
-		if (!is_higher[k] && (half[k].best > 0 || !is_higher[!k]))
-			continue;
-		half[k].best = fmax(half[k].best, now[k]);
-		half[k].best_known_bytes = half[k].known_bytes;
-		half[k].best_rest = half[k].rest;
-		half[k].best_ns = time_ns;
-	}
+	c->without = all;
+	c->best = c->now;
+	c->valley = c->now.height;
+	c->has_fallen = false;
 }
 
 static inline __attribute__((always_inline)) void step(struct sp_peak_walk *w,
@@ -232,18 +230,16 @@ static inline __attribute__((always_inline)) void step(struct sp_peak_walk *w,
 						       double sign)
 {
 	struct kind *kind = &w->kinds[object >> 1];
-	const unsigned int own = object & 1;
 
 	kind->alive += sign > 0 ? 1 : UINT64_MAX;
 	alive_add(&w->now, kind->size_bytes, &kind->whole, sign);
-	if (kind->whole.of[0][SP_SUM_K2] > 0) {
-		half_add(&w->half[own], kind, 2 * sign);
-		alive_add(&w->half[!own].rest, kind->size_bytes, &kind->half,
+	if (!(kind->whole.of[0][SP_SUM_K2] > 0))
+		chooser_add(&w->chooser, kind, sign);
+	else if (object & 1)
+		alive_add(&w->chooser.now.rest, kind->size_bytes, &kind->part,
 			  sign);
-	} else {
-		half_add(&w->half[0], kind, sign);
-		half_add(&w->half[1], kind, sign);
-	}
+	else
+		chooser_add(&w->chooser, kind, SP_PEAK_CHOOSES * sign);
 }
 
 /*
@@ -362,11 +358,7 @@ static void look_at_summit(struct sp_peak_walk *w)
 	if (is_low(w))
 		return;
 	acc = as_acc(w, &w->now);
-	if (acc.est_bytes > w->peak.raw_bytes) {
-		w->peak.raw_bytes = acc.est_bytes;
-		w->peak.time_ns = w->last_birth_ns;
-		w->peak.samples = w->now.samples;
-	}
+	w->peak.raw_bytes = fmax(w->peak.raw_bytes, acc.est_bytes);
 	if (w->now.size_bytes > w->most_size_bytes)
 		w->most_size_bytes = w->now.size_bytes;
 	look_at_upper(w, &acc);
@@ -398,7 +390,6 @@ static inline void look_at_certain_summit(struct sp_peak_walk *w)
 		return;
 	w->summit.size_bytes = size_bytes;
 	w->summit.samples = w->now.samples;
-	w->summit.birth_ns = w->last_birth_ns;
 	w->summit.last_ns = last_ns(w);
 }
 
@@ -406,6 +397,7 @@ static inline void look_at_certain_summit(struct sp_peak_walk *w)
  * limit, since they differ in nothing else. */
 static void leave_certain(struct sp_peak_walk *w)
 {
+	struct chooser *c = &w->chooser;
 	const double now = (double)(uint64_t)w->now.size_bytes;
 	const double highest = (double)w->summit.size_bytes;
 	struct alive summit = {.samples = w->summit.samples,
@@ -414,19 +406,19 @@ static void leave_certain(struct sp_peak_walk *w)
 
 	w->is_certain = false;
 	w->now.sums.hi[0][SP_SUM_EST] = now;
-	for (unsigned int k = 0; k < 2; k++) {
-		w->half[k].curve_hi = now;
-		w->half[k].known_bytes = w->now.size_bytes;
-		w->half[k].best = highest;
-		w->half[k].best_known_bytes = w->summit.size_bytes;
-		w->half[k].best_ns = w->summit.last_ns;
-	}
+	c->curve_hi = now;
+	c->now.known_bytes = w->now.size_bytes;
+	c->now.known_samples = w->now.samples;
+	c->best = (struct chosen){.height = highest,
+				  .known_bytes = w->summit.size_bytes,
+				  .known_samples = w->summit.samples,
+				  .time_ns = w->summit.last_ns};
+	c->valley = now;
 	if (!w->summit.size_bytes)
 		return;
+	c->has_fallen = true;
 	w->most_size_bytes = w->summit.size_bytes;
 	w->peak.raw_bytes = highest;
-	w->peak.time_ns = w->summit.birth_ns;
-	w->peak.samples = w->summit.samples;
 	summit.sums.hi[0][SP_SUM_EST] = highest;
 	acc = as_acc(w, &summit);
 	look_at_upper(w, &acc);
@@ -438,7 +430,10 @@ void sp_peak_walk_birth(struct sp_peak_walk *w, uint32_t object,
 			uint64_t time_ns)
 {
 	struct kind *kind = &w->kinds[object >> 1];
+	struct chooser *c = &w->chooser;
 
+	if (!w->is_rising)
+		c->valley = fmin(c->valley, c->curve_hi + c->curve_lo);
 	w->is_rising = true;
 	w->last_birth_ns = time_ns;
 	if (w->is_certain && stays_certain(w, kind)) {
@@ -465,10 +460,11 @@ void sp_peak_walk_free(struct sp_peak_walk *w, uint32_t object,
 		w->now.samples--;
 		w->now.size_bytes -= kind->size_bytes;
 	} else {
-		if (w->is_rising)
+		if (w->is_rising) {
 			look_at_summit(w);
-		if (w->is_rising || time_ns != w->last_free_ns)
-			halves_look(w->half, last_ns(w));
+			look_at_choice(w, last_ns(w));
+		}
+		w->chooser.has_fallen = true;
 		step(w, object, -1);
 	}
 	w->is_rising = false;
@@ -489,51 +485,90 @@ int sp_peak_walk_alive(const struct sp_peak_walk *w, struct sp_class_sums *ret)
 	return 0;
 }
 
-/* (E23) Live bytes at the moment that a half chose: what is in it was there for
- * certain, the other half estimates the rest. */
-static struct sp_interval measure_half(const struct sp_peak_walk *w,
-				       const struct half *chooser,
-				       double confidence)
+/* As of any row of that moment. */
+static struct sp_interval estimate(const struct sp_peak_walk *w,
+				   const struct sp_acc *acc)
 {
-	const struct sp_acc rest = as_acc(w, &chooser->best_rest);
-	const double known_bytes = (double)chooser->best_known_bytes;
-	struct sp_interval live = sp_estimate_bytes_p3(&rest, confidence);
+	const struct sp_estimation how = {SP_METHOD_P3, w->confidence, NULL, 0};
+	const struct sp_class_sums sums = {.all = *acc, .is_measured = true};
 
-	live.value += known_bytes;
-	live.lo += known_bytes;
-	return live;
+	return sp_estimate_bytes(&how, &sums);
 }
 
-/*
- * (E24, E25) The end is a moment that nobody had to choose: the peak is no less
- * than what is alive then.  The best of three lower limits fails if one of them
- * does, so that each has a third of the level.
- */
+/* (E23) Live bytes at a moment that samples chose. */
+static struct sp_interval measure(const struct sp_peak_walk *w,
+				  const struct chosen *chosen)
+{
+	struct sp_acc acc = as_acc(w, &chosen->rest);
+
+	acc.samples += chosen->known_samples;
+	acc.est_bytes += (double)chosen->known_bytes;
+	sp_sat_add(&acc.size_bytes, chosen->known_bytes > UINT64_MAX
+					    ? UINT64_MAX
+					    : (uint64_t)chosen->known_bytes);
+	acc.period_bytes = sp_acc_measured_period(acc.period_bytes);
+	return estimate(w, &acc);
+}
+
+/* Of what was alive before the window only the part is known that was alive at
+ * it, so that a moment before it is the window. */
+static uint64_t moment_of(const struct sp_peak_walk *w,
+			  const struct chosen *chosen)
+{
+	const struct sp_profile *p = w->profile;
+
+	return p->n_parts <= 1 && chosen->time_ns < p->window_ns
+		       ? p->window_ns
+		       : chosen->time_ns;
+}
+
+/* (E24) The end is a moment that nobody had to choose: the peak is no less than
+ * what is alive then. */
+static void choose(struct sp_peak_walk *w)
+{
+	const struct chooser *c = &w->chooser;
+	const struct chosen *other = &c->other;
+	const struct sp_acc alive = as_acc(w, &w->now);
+	const struct sp_interval end = estimate(w, &alive);
+	struct sp_peak *peak = &w->peak;
+
+	peak->rows_bytes = measure(w, &c->best);
+	peak->rows_ns = peak->time_ns = moment_of(w, &c->best);
+	peak->samples = c->best.known_samples + c->best.rest.samples;
+	/* If everything is known, the first of equal moments is. */
+	if ((!c->has_fallen && w->period_bytes > 1) ||
+	    end.value > peak->rows_bytes.value) {
+		peak->rows_bytes = end;
+		peak->rows_ns = SP_NEVER;
+		peak->samples = w->now.samples;
+		peak->time_ns = peak->samples ? w->profile->duration_ns : 0;
+		if (c->has_fallen)
+			other = &c->best;
+	}
+	peak->other_ns = SP_NEVER;
+	if (!(other->height > 0))
+		return;
+	peak->other_bytes = measure(w, other);
+	if (peak->other_bytes.hi >= peak->rows_bytes.lo)
+		peak->other_ns = moment_of(w, other);
+}
+
+/* (E25) */
 void sp_peak_walk_end(struct sp_peak_walk *w, struct sp_peak *ret)
 {
-	const double each = 1 - (1 - w->confidence) / 3;
-	struct sp_interval a, b, end, *bytes = &w->peak.bytes;
-	struct sp_acc alive;
-	double value;
+	struct sp_interval bytes;
 
 	if (w->is_certain)
 		leave_certain(w);
-	alive = as_acc(w, &w->now);
-	end = sp_estimate_bytes_p3(&alive, each);
 	look_at_summit(w);
 	measure_upper(w);
-	halves_look(w->half, last_ns(w));
-	a = measure_half(w, &w->half[0], each);
-	b = measure_half(w, &w->half[1], each);
-	value = fmax((a.value + b.value) / 2, end.value);
-	for (unsigned int k = 0; k < 2; k++)
-		w->peak.chosen_ns[k] = value > (a.value + b.value) / 2
-					       ? SP_NEVER
-					       : w->half[k].best_ns;
-	bytes->lo = fmax(fmax(a.lo, b.lo), end.lo);
-	bytes->lo = fmax(bytes->lo, (double)w->most_size_bytes);
-	bytes->hi = fmax(w->upper, bytes->lo);
-	bytes->value = fmin(fmax(value, bytes->lo), bytes->hi);
+	look_at_choice(w, last_ns(w));
+	choose(w);
+	bytes = w->peak.rows_bytes;
+	bytes.lo = fmax(bytes.lo, (double)w->most_size_bytes);
+	bytes.hi = fmax(fmax(bytes.hi, w->upper), bytes.lo);
+	bytes.value = fmax(bytes.value, bytes.lo);
+	w->peak.bytes = bytes;
 	*ret = w->peak;
 }
 

@@ -17,19 +17,23 @@
  * nanosecond frees come first.
  */
 struct sp_peak {
-	/* The maximum of a noisy curve lies above the curve's maximum.  The
-	 * value is free of that, but never less than the estimate of what is
-	 * alive at the end; the limits contain the true maximum (E24, E25).
+	/* The peak since the window (sp_profile_has_forgotten()).  What was
+	 * alive at rows_ns: its value and lower limit are those of the rows of
+	 * SP_VIEW_PEAK together.  The peak may have been at
+	 * another moment, which the upper limit allows for, so that the limits
+	 * contain the peak as well (E24, E25).
 	 */
 	struct sp_interval bytes;
-	uint64_t time_ns; /* since the start, where the estimated curve is
-			   * highest for the first time; 0 without samples */
+	struct sp_interval rows_bytes; /* what was alive at rows_ns, no more */
+	uint64_t rows_ns;              /* SP_NEVER: the end */
+	uint64_t time_ns; /* the same since the start; 0 without samples */
 	uint64_t samples; /* alive then */
-	/* The moments that the halves chose, each of which the other half
-	 * measures; SP_NEVER: the end.  What the rows of a peak are of (E43).
-	 */
-	uint64_t chosen_ns[2];
-	double raw_bytes; /* the estimated curve there: too high on average */
+	double raw_bytes; /* the highest point of the estimated curve: too high
+			   * on average */
+	/* Another summit that may be the peak, by limits that overlap; none if
+	 * its time is SP_NEVER (E62). */
+	struct sp_interval other_bytes;
+	uint64_t other_ns;
 };
 
 /* At `confidence` in (0, 1).  0 and *ret, or -ENOMEM and *err. */
@@ -39,26 +43,35 @@ int sp_peak(const struct sp_profile *profile,
 
 /* The peak is no less than what is alive at the end, which exact totals may
  * know better than (E24) does; rows are of the end then. */
-static inline void sp_peak_raise(struct sp_peak *peak, double end_bytes)
+static inline void sp_peak_raise(struct sp_peak *peak, struct sp_interval end,
+				 uint64_t samples, uint64_t end_ns)
 {
-	if (!(end_bytes > peak->bytes.value))
+	if (peak->rows_ns != SP_NEVER && !(end.value > peak->bytes.value))
 		return;
-	peak->bytes.value = end_bytes;
-	peak->bytes.hi = fmax(peak->bytes.hi, end_bytes);
-	peak->chosen_ns[0] = peak->chosen_ns[1] = SP_NEVER;
+	if (peak->rows_ns != SP_NEVER) {
+		peak->other_bytes = peak->rows_bytes;
+		peak->other_ns = peak->rows_bytes.hi >= end.lo ? peak->rows_ns
+							       : SP_NEVER;
+	}
+	peak->rows_bytes = end;
+	end.hi = fmax(end.hi, peak->bytes.hi);
+	peak->bytes = end;
+	peak->rows_ns = SP_NEVER;
+	peak->time_ns = end_ns;
+	peak->samples = samples;
 }
 
-/* Halves are chosen by coins: the same in every report, another in every run,
- * and without regard to when an object was alive. */
+/* Which samples choose is said by coins: the same in every report, others in
+ * every run, and without regard to when an object was alive. */
 uint64_t sp_peak_coins(uint64_t seed, uint64_t start_unix_ns);
 
-/* The half, 0 or 1, of a sample with that id and offset. */
+/* 0: a sample with that id and offset chooses the moment; 1: it measures. */
 unsigned int sp_peak_toss(uint64_t coins, uint64_t id, uint64_t offset_bytes);
 
-/* That of a sample of the profile, or of one that stands for a group if the
- * plan had cuts. */
-unsigned int sp_peak_half(const struct sp_profile *profile,
-			  const struct sp_sample *sample);
+/* Does it measure?  A sample of the profile, or one that stands for a group if
+ * the plan had cuts. */
+bool sp_peak_measures(const struct sp_profile *profile,
+		      const struct sp_sample *sample);
 
 /*
  * The same step by step, of births and frees in the order of time; at one
@@ -76,10 +89,10 @@ struct sp_peak_walk *sp_peak_walk_new(const struct sp_profile *profile,
 uint32_t sp_peak_walk_kind(struct sp_peak_walk *walk, uint64_t size_bytes,
 			   uint64_t period_bytes);
 
-/* Are objects of that kind always sampled?  Then the half does not matter. */
+/* Are objects of that kind always sampled?  Then the toss does not matter. */
 bool sp_peak_walk_is_certain(const struct sp_peak_walk *walk, uint32_t kind);
 
-/* `object` is twice the kind, + 1 if it is in half 1. */
+/* `object` is twice the kind, + 1 if it measures. */
 void sp_peak_walk_birth(struct sp_peak_walk *walk, uint32_t object,
 			uint64_t time_ns);
 void sp_peak_walk_free(struct sp_peak_walk *walk, uint32_t object,

@@ -1,10 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* The peak of samples that a profile has, or its files once more. */
+/* Which samples choose; the peak of samples that a profile has, or its files
+ * once more. */
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/rng.h"
 #include "model/walk.h"
 #include "stats/peak.h"
+
+uint64_t sp_peak_coins(uint64_t seed, uint64_t start_unix_ns)
+{
+	seed ^= start_unix_ns;
+	return sp_splitmix64(&seed);
+}
+
+unsigned int sp_peak_toss(uint64_t coins, uint64_t id, uint64_t offset_bytes)
+{
+	uint64_t state = coins ^ offset_bytes;
+
+	state = sp_splitmix64(&state) ^ id;
+	return sp_splitmix64(&state) % SP_PEAK_CHOOSES != 0;
+}
+
+bool sp_peak_measures(const struct sp_profile *profile,
+		      const struct sp_sample *s)
+{
+	return s->role ? s->role - 1u
+		       : sp_peak_toss(sp_peak_coins(profile->seed,
+						    profile->start_unix_ns),
+				      s->id, s->offset_bytes);
+}
 
 struct births {
 	const struct sp_profile *profile;
@@ -27,7 +52,7 @@ static int take_event(void *arg, enum sp_sample_event event,
 	const uint64_t gone_ns = sp_sample_gone_ns(b->profile, s);
 	const uint32_t kind =
 		sp_peak_walk_kind(b->walk, s->size_bytes, s->period_bytes);
-	const uint32_t object = kind << 1 | sp_peak_half(b->profile, s);
+	const uint32_t object = kind << 1 | sp_peak_measures(b->profile, s);
 
 	if (kind == UINT32_MAX)
 		return -ENOMEM;

@@ -176,3 +176,55 @@ struct sp_run_noise sp_run_noise_fit(const struct sp_run_pair *rows, size_t n)
 		fit_ratio(&ratios, half, &noise);
 	return noise;
 }
+
+/* Samples and the noise of the whole explain more with this probability. */
+#define WILD_LEVEL 0.99
+
+/* Of the runs of one side: squares between them over the variance that samples
+ * and the whole explain, which is as chi squares at most; and how many. */
+static void add_dispersion(const struct sp_runs *runs,
+			   const struct sp_runs *whole, double *sum,
+			   double *freedom)
+{
+	const double explained = runs->noise + whole->var;
+	const double d = (double)(runs->n - 1);
+
+	if (!(d > 0) || !(runs->var > 0))
+		return;
+	*sum += d * runs->var / explained;
+	*freedom += d;
+}
+
+static bool is_too_much(double sum, double freedom)
+{
+	/* the quantile is above the mean */
+	return sum > freedom &&
+	       sum > 2 * sp_special_gamma_quantile(freedom / 2, WILD_LEVEL);
+}
+
+bool sp_run_is_wild(const struct sp_runs *old, const struct sp_runs *new,
+		    const struct sp_run_noise *noise)
+{
+	double sum = 0, freedom = 0;
+
+	add_dispersion(old, &noise->old_whole, &sum, &freedom);
+	add_dispersion(new, &noise->new_whole, &sum, &freedom);
+	return is_too_much(sum, freedom);
+}
+
+/* (E56) */
+void sp_run_noise_bound(struct sp_run_noise *noise,
+			const struct sp_run_pair *rows, size_t n,
+			const struct sp_runs *old_whole,
+			const struct sp_runs *new_whole)
+{
+	double sum = 0, freedom = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		add_dispersion(rows[i].old, old_whole, &sum, &freedom);
+		add_dispersion(rows[i].new, new_whole, &sum, &freedom);
+	}
+	noise->is_bounded = !is_too_much(sum, freedom);
+	noise->old_whole = *old_whole;
+	noise->new_whole = *new_whole;
+}

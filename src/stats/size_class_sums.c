@@ -11,6 +11,13 @@ void sp_class_sums_init(struct sp_class_sums *sums, uint64_t period_bytes)
 	sp_acc_init(&sums->all, period_bytes);
 }
 
+void sp_class_sums_judge(struct sp_class_sums *sums,
+			 const struct sp_class_sums *like)
+{
+	sums->is_measured = like->is_measured;
+	sums->is_unknown = like->is_unknown;
+}
+
 /* Most sets have objects of one or two classes. */
 static int reserve_classes(struct sp_class_sums *sums, uint32_t n)
 {
@@ -77,14 +84,6 @@ int sp_class_sums_add_many(struct sp_class_sums *sums,
 	sp_acc_init(&one, period_bytes);
 	sp_acc_add_many(&one, law, size_bytes, n, tail_bytes, period_bytes);
 	return sp_class_sums_add_acc(sums, size_bytes, &one);
-}
-
-void sp_class_sums_halve(struct sp_class_sums *sums)
-{
-	sums->is_mean = true;
-	sp_acc_halve(&sums->all);
-	for (uint32_t i = 0; i < sums->n_classes; i++)
-		sp_acc_halve(&sums->classes[i].acc);
 }
 
 int sp_class_sums_add(struct sp_class_sums *sums, const struct sp_law_used *law,
@@ -154,7 +153,8 @@ int sp_class_sums_merge(struct sp_class_sums *dst,
 			&from->acc);
 	}
 	sp_acc_merge(&dst->all, &src->all);
-	dst->is_mean |= src->is_mean;
+	dst->is_measured |= src->is_measured;
+	dst->is_unknown |= src->is_unknown;
 	return 0;
 }
 

@@ -24,13 +24,18 @@ struct sp_class_sums {
 	struct sp_class_sums_class *classes; /* ascending; owned */
 	uint32_t n_classes;
 	uint32_t room;
-	/* The mean of two moments (E43), which exact totals of what was
-	 * allocated do not bound. */
-	bool is_mean;
+	/* By a part of the samples (E43), as exact totals do not know them. */
+	bool is_measured;
+	/* Of what was alive when the profile knows no more (model/whole.h). */
+	bool is_unknown;
 };
 
 /* Empty, for samples drawn with period_bytes. */
 void sp_class_sums_init(struct sp_class_sums *sums, uint64_t period_bytes);
+
+/* What those of the same samples, or of a part of them, are. */
+void sp_class_sums_judge(struct sp_class_sums *sums,
+			 const struct sp_class_sums *like);
 
 /* 0 or -ENOMEM.  Arguments as for sp_acc_add(). */
 int sp_class_sums_add(struct sp_class_sums *sums, const struct sp_law_used *law,
@@ -51,9 +56,6 @@ int sp_class_sums_add_group(struct sp_class_sums *sums,
 /* Samples of that size that were summed up already; 0 or -ENOMEM. */
 int sp_class_sums_add_acc(struct sp_class_sums *sums, uint64_t size_bytes,
 			  const struct sp_acc *acc);
-
-/* Twice a mean becomes one (sp_acc_halve()). */
-void sp_class_sums_halve(struct sp_class_sums *sums);
 
 /* dst += src; 0 or -ENOMEM. */
 int sp_class_sums_merge(struct sp_class_sums *dst,

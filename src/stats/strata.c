@@ -7,7 +7,8 @@
  *
  * One phantom is enough for all strata: that nothing of B bytes was sampled has
  * the probability e^(-B / R) wherever they are.  It stands where it moves the
- * limit most.
+ * limit most.  Upper limits have less of it where other strata are as uncertain
+ * (E74).
  */
 #include "stats/strata.h"
 
@@ -272,30 +273,119 @@ static uint32_t place_phantom(const struct cell *cells, uint32_t n,
 	return place;
 }
 
+/* All cells but the one where the phantom stands. */
+static struct law law_of_others(const struct cell *cells, uint32_t n,
+				uint32_t place, bool is_upper)
+{
+	struct law sum = {0};
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct law one = law_of(&cells[i], NOWHERE, is_upper);
+
+		if (i != place)
+			add_law(&sum, &one);
+	}
+	return sum;
+}
+
+/*
+ * (E74) An upper limit with a whole phantom is one for the worst case: that
+ * just so much is hidden, and nothing of it was sampled.  If other cells may be
+ * too low or too high by much more than a phantom, that they are too low as
+ * well is asked too much.  Computed: less than this misses more often.
+ */
+#define PHANTOM_LEAST 0.6
+#define PHANTOM_MORE  0.03
+
+static double phantom_strength(double others_k2, double phantom_k2, double t)
+{
+	if (!(others_k2 > 0) || !(phantom_k2 > 0))
+		return 1;
+	return fmin(1, PHANTOM_LEAST + PHANTOM_MORE * t * t * t *
+					       sqrt(phantom_k2 / others_k2));
+}
+
+static void weaken_phantom(struct side *s, double strength)
+{
+	s->phantom[0] *= strength;
+	s->phantom[1] *= strength * strength;
+	s->phantom[2] *= strength * strength * strength;
+}
+
+/*
+ * (E74) R log E e^(D/R), by which the limit of something with a tail e^(-x/R)
+ * rises if D, whose mean is 0, is added: with the negative skewness of a gamma
+ * distribution's mirror.
+ */
+static double rise_of_tail(double k2, double k3, double r)
+{
+	const double scale = -k3 / k2 / 2 / r, half = k2 / r / 2;
+
+	if (scale < 1e-4) /* the normal distribution's */
+		return half * (1 - scale * 2 / 3);
+	return half * 2 * (scale - log1p(scale)) / (scale * scale);
+}
+
+/*
+ * (E74) The phantom's tail is long, that of a cell where the part has nearly
+ * all is short.  In one law for both the short tail would take from the long
+ * one, and at high levels nothing would be left of it: so the limit is not
+ * below that of the phantom's own cell with the others at their mean, moved by
+ * what they add to such a tail if it is longer than they are wide.
+ */
+static double least_upper(const struct cell *c, const struct law *others,
+			  double prob)
+{
+	const double r = sqrt(c->part.phantom[1]);
+	const struct law own = law_of(c, NOWHERE, true);
+	struct law with = law_of(c, ON_PART, true);
+	double limit, length;
+
+	with.k3 = -sp_estimator_end_at_zero(c->unseen - with.k1, with.k2,
+					    -with.k3);
+	limit = with.lattice +
+		sp_estimator_p3_quantile(with.k1, with.k2, with.k3, prob);
+	if (!(others->k3 < 0) || !(others->k2 > 0) || !(r > 0))
+		return others->k1 + limit;
+	length = (limit - own.k1) * r / others->k2;
+	return others->k1 + limit +
+	       rise_of_tail(others->k2, others->k3, r) *
+		       fmin(fmax(length - 1, 0), 1);
+}
+
 /* One limit of the unseen amount, which lies between nothing and all of it. */
 static double limit_of(const struct cell *cells, uint32_t n, bool is_upper,
 		       double prob)
 {
 	const uint32_t place = place_phantom(cells, n, is_upper, prob);
-	struct law all = {0};
-	double lattice, most = 0, more = 0;
+	struct law all = law_of_others(cells, n, place, is_upper), one;
+	double lattice, limit, most = 0, more = 0, least = -INFINITY;
+	struct cell c;
 
+	if (!n)
+		return 0;
+	c = cells[place];
 	for (uint32_t i = 0; i < n; i++) {
-		const enum phantom kind = i != place ? NOWHERE
-					  : is_upper ? ON_PART
-						     : ON_REST;
-		const struct law one = law_of(&cells[i], kind, is_upper);
-
-		add_law(&all, &one);
 		most += cells[i].unseen;
 		more += cells[i].more;
 	}
+	if (is_upper && all.k2 > 0) {
+		least = least_upper(&c, &all, prob);
+		weaken_phantom(
+			&c.part,
+			phantom_strength(all.k2, c.part.phantom[1],
+					 sp_special_normal_quantile(prob)));
+	}
+	one = law_of(&c, is_upper ? ON_PART : ON_REST, is_upper);
+	add_law(&all, &one);
 	lattice = all.k2 > 0 ? all.lattice / all.k2 : 0;
 	all.k3 = is_upper ? -sp_estimator_end_at_zero(most - all.k1, all.k2,
 						      -all.k3)
 			  : sp_estimator_end_at_zero(all.k1, all.k2, all.k3);
-	return sp_estimator_p3_quantile(all.k1, all.k2, all.k3, prob) +
-	       (is_upper ? lattice + all.slack_share + more : -lattice);
+	limit = sp_estimator_p3_quantile(all.k1, all.k2, all.k3, prob);
+	if (!is_upper)
+		return limit - lattice;
+	return fmax(limit + lattice, least) + all.slack_share + more;
 }
 
 static double clamp_value(double v, double lo, double hi)

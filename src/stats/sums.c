@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/profile.h"
+#include "model/whole.h"
 #include "stats/peak.h"
 
 void sp_selection_init(struct sp_selection *selection)
@@ -14,7 +15,7 @@ void sp_selection_init(struct sp_selection *selection)
 		.view = SP_VIEW_ALLOC,
 		.to_ns = SP_NEVER,
 		.at_ns = SP_NEVER,
-		.chosen_ns = {SP_NEVER, SP_NEVER},
+		.peak_ns = SP_NEVER,
 		.within_bytes = SP_NEVER,
 		.within_ns = SP_NEVER,
 		.max_size_bytes = UINT64_MAX,
@@ -41,21 +42,36 @@ static bool is_leak(const struct sp_selection *selection,
 	       at - s->born_ns >= selection->tail_ns;
 }
 
-struct sp_at_moments sp_selection_at(const struct sp_selection *selection,
-				     const struct sp_profile *profile,
-				     const struct sp_sample *s)
-{
-	const unsigned int own = sp_peak_half(profile, s);
-
-	return (struct sp_at_moments){
-		is_live(profile, s, selection->chosen_ns[own]),
-		is_live(profile, s, selection->chosen_ns[!own])};
-}
-
-bool sp_selection_is_mean(const struct sp_selection *selection)
+bool sp_selection_is_measured(const struct sp_selection *selection)
 {
 	return selection->view == SP_VIEW_PEAK &&
-	       selection->chosen_ns[0] != SP_NEVER;
+	       selection->peak_ns != SP_NEVER;
+}
+
+static bool is_unknown(const struct sp_selection *selection,
+		       const struct sp_profile *profile)
+{
+	const struct sp_whole whole = sp_whole_of(profile);
+
+	switch (selection->view) {
+	case SP_VIEW_LIVE:
+	case SP_VIEW_LEAKS:
+		return sp_whole_is_unknown_at(&whole, selection->at_ns);
+	case SP_VIEW_PEAK:
+		return sp_whole_is_unknown_at(&whole, selection->peak_ns);
+	case SP_VIEW_ALLOC:
+	case SP_VIEW_TEMPORARY:
+		break;
+	}
+	return false;
+}
+
+void sp_selection_judge(const struct sp_selection *selection,
+			const struct sp_profile *profile,
+			struct sp_class_sums *sums)
+{
+	sums->is_measured = sp_selection_is_measured(selection);
+	sums->is_unknown = is_unknown(selection, profile);
 }
 
 struct sp_acc sp_selection_terms(const struct sp_selection *selection,
@@ -66,10 +82,10 @@ struct sp_acc sp_selection_terms(const struct sp_selection *selection,
 	struct sp_acc acc;
 
 	sp_acc_init(&acc, s->period_bytes);
-	if (sp_selection_is_mean(selection))
-		sp_acc_add_moments(&acc, &profile->law, s->size_bytes, n,
-				   tail_bytes, s->period_bytes,
-				   sp_selection_at(selection, profile, s));
+	if (sp_selection_is_measured(selection))
+		sp_acc_add_measured(&acc, &profile->law, s->size_bytes, n,
+				    tail_bytes, s->period_bytes,
+				    !sp_peak_measures(profile, s));
 	else
 		sp_acc_add_many(&acc, &profile->law, s->size_bytes, n,
 				tail_bytes, s->period_bytes);
@@ -79,14 +95,6 @@ struct sp_acc sp_selection_terms(const struct sp_selection *selection,
 	    s >= profile->samples && s < profile->samples + profile->n_samples)
 		sp_acc_share(&acc, profile->resident[s - profile->samples]);
 	return acc;
-}
-
-static bool is_at_peak(const struct sp_selection *selection,
-		       const struct sp_profile *profile,
-		       const struct sp_sample *s)
-{
-	return is_live(profile, s, selection->chosen_ns[0]) ||
-	       is_live(profile, s, selection->chosen_ns[1]);
 }
 
 bool sp_sample_is_temporary(const struct sp_sample *s, uint64_t within_bytes,
@@ -113,7 +121,7 @@ static bool view_has(const struct sp_selection *selection,
 	case SP_VIEW_LIVE:
 		return is_live(profile, s, selection->at_ns);
 	case SP_VIEW_PEAK:
-		return is_at_peak(selection, profile, s);
+		return is_live(profile, s, selection->peak_ns);
 	case SP_VIEW_LEAKS:
 		return is_leak(selection, profile, s);
 	case SP_VIEW_TEMPORARY:
@@ -188,32 +196,25 @@ static int add_to_sums(struct sp_sums *sums, const struct sp_profile *profile,
 	return 0;
 }
 
-static struct sp_class_sums *new_class_sums(size_t n, uint64_t period_bytes)
+static struct sp_class_sums *new_class_sums(size_t n,
+					    const struct sp_class_sums *like)
 {
 	struct sp_class_sums *list = calloc(n ? n : 1, sizeof(*list));
 
-	for (size_t i = 0; list && i < n; i++)
-		sp_class_sums_init(&list[i], period_bytes);
+	for (size_t i = 0; list && i < n; i++) {
+		sp_class_sums_init(&list[i], like->all.period_bytes);
+		sp_class_sums_judge(&list[i], like);
+	}
 	return list;
-}
-
-/* Twice a mean was summed up. */
-static void halve_sums(struct sp_sums *sums, const struct sp_profile *profile)
-{
-	sp_class_sums_halve(&sums->all);
-	for (size_t i = 0; i < profile->n_stacks; i++)
-		sp_class_sums_halve(&sums->stacks[i]);
-	for (size_t i = 0; i < profile->n_thread_infos; i++)
-		sp_class_sums_halve(&sums->threads[i]);
 }
 
 static int fill_sums(struct sp_sums *sums, const struct sp_profile *profile,
 		     const struct sp_selection *selection)
 {
 	sp_class_sums_init(&sums->all, profile->period_bytes);
-	sums->stacks = new_class_sums(profile->n_stacks, profile->period_bytes);
-	sums->threads =
-		new_class_sums(profile->n_thread_infos, profile->period_bytes);
+	sp_selection_judge(selection, profile, &sums->all);
+	sums->stacks = new_class_sums(profile->n_stacks, &sums->all);
+	sums->threads = new_class_sums(profile->n_thread_infos, &sums->all);
 	if (!sums->stacks || !sums->threads)
 		return -ENOMEM;
 	for (size_t i = 0; i < profile->n_samples; i++) {
@@ -232,8 +233,6 @@ static int fill_sums(struct sp_sums *sums, const struct sp_profile *profile,
 				g->tail_bytes))
 			return -ENOMEM;
 	}
-	if (sp_selection_is_mean(selection))
-		halve_sums(sums, profile);
 	return 0;
 }
 

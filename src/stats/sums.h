@@ -12,7 +12,7 @@
 enum sp_view {
 	SP_VIEW_ALLOC,     /* what was allocated */
 	SP_VIEW_LIVE,      /* what is alive at at_ns */
-	SP_VIEW_PEAK,      /* the mean of what was alive at chosen_ns (E43) */
+	SP_VIEW_PEAK,      /* what was alive at peak_ns (E43) */
 	SP_VIEW_LEAKS,     /* alive at at_ns and older than tail_ns */
 	SP_VIEW_TEMPORARY, /* freed soon, by the thread that allocated it */
 };
@@ -23,9 +23,7 @@ struct sp_selection {
 	uint64_t from_ns; /* born at or after */
 	uint64_t to_ns;   /* born before; SP_NEVER: no limit */
 	uint64_t at_ns;   /* LIVE, LEAKS; SP_NEVER: the end */
-	/* PEAK: the moments that the halves of the samples chose (profile/
-	 * peak.h); SP_NEVER: the end. */
-	uint64_t chosen_ns[2];
+	uint64_t peak_ns; /* PEAK: of struct sp_peak; SP_NEVER: the end */
 	uint64_t tail_ns; /* LEAKS: born at least that long before at_ns */
 	/* TEMPORARY: at most one of the two is not SP_NEVER. */
 	uint64_t within_bytes; /* age_bytes <= it */
@@ -50,17 +48,16 @@ bool sp_selection_has(const struct sp_selection *selection,
 		      const struct sp_profile *profile,
 		      const struct sp_sample *sample);
 
-/* PEAK: were the moments chosen by the samples, so that all amounts are a mean
- * of both, also if they are one? */
-bool sp_selection_is_mean(const struct sp_selection *selection);
+/* PEAK: did samples choose the moment, so that only the others measure it? */
+bool sp_selection_is_measured(const struct sp_selection *selection);
 
-/* Of a sample of the view PEAK: at which of the two it was alive. */
-struct sp_at_moments sp_selection_at(const struct sp_selection *selection,
-				     const struct sp_profile *profile,
-				     const struct sp_sample *sample);
+/* That of sums over its samples, and whether it is of what was alive at a
+ * moment of which the profile does not know that (model/whole.h). */
+void sp_selection_judge(const struct sp_selection *selection,
+			const struct sp_profile *profile,
+			struct sp_class_sums *sums);
 
-/* What n samples like that one, which the selection has, add to a sum: of a
- * mean twice as much, so that the sum has to be halved in the end. */
+/* What n samples like that one, which the selection has, add to a sum. */
 struct sp_acc sp_selection_terms(const struct sp_selection *selection,
 				 const struct sp_profile *profile,
 				 const struct sp_sample *sample, uint64_t n,

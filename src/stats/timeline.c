@@ -136,10 +136,12 @@ static int add_curve(const struct sp_profile *profile, size_t n,
 
 /* As a row is estimated.  What other methods need to know of a sample, where in
  * an object it hit, a curve does not. */
-static int estimate_points(const struct sp_estimation *how,
+static int estimate_points(const struct sp_profile *profile,
+			   const struct sp_estimation *how,
 			   const struct sp_class_sums *tree,
 			   struct sp_timeline_point *out, size_t n)
 {
+	const struct sp_whole whole = sp_whole_of(profile);
 	struct sp_estimation row = *how;
 	int r = 0;
 
@@ -151,6 +153,8 @@ static int estimate_points(const struct sp_estimation *how,
 		sp_class_sums_init(&point, tree[n + i].all.period_bytes);
 		for (size_t node = n + i; !r && node; node /= 2)
 			r = sp_class_sums_merge(&point, &tree[node]);
+		point.is_unknown =
+			sp_whole_is_unknown_at(&whole, out[i].time_ns);
 		out[i].samples = point.all.samples;
 		out[i].live_bytes = sp_estimate_bytes(&row, &point);
 		out[i].live_objects = sp_estimate_objects(&row, &point);
@@ -181,7 +185,7 @@ int sp_timeline(const struct sp_profile *profile,
 			    ? add_curve(profile, n, tree)
 			    : add_samples(&t, err);
 		if (!r)
-			r = estimate_points(how, tree, out, n);
+			r = estimate_points(profile, how, tree, out, n);
 		for (size_t i = 0; i < 2 * n; i++)
 			sp_class_sums_free(&tree[i]);
 	}

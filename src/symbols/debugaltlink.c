@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "symbols/elffile.h"
+#include "symbols/unpacked.h"
 
 /*
  * An ELF file whose .debug_info is too short for anything, so that all that is
@@ -65,7 +66,7 @@ static int begin_search(struct sp_debugaltlink *a)
 	return -ENOMEM;
 }
 
-int sp_debugaltlink_open(Dwarf *dwarf, const char *roots,
+int sp_debugaltlink_open(Dwarf *dwarf, const char *roots, const char *beside,
 			 struct sp_debugaltlink *ret)
 {
 	struct sp_debugaltlink a = {.fd = -1};
@@ -78,7 +79,9 @@ int sp_debugaltlink_open(Dwarf *dwarf, const char *roots,
 	if (len <= 0)
 		return 0;
 	a.fd = sp_elffile_find_debugaltlink(
-		&(struct sp_build_id){bytes, (size_t)len}, name, roots);
+		&(struct sp_build_id){bytes, (size_t)len}, name, roots, beside);
+	if (a.fd >= 0)
+		a.fd = sp_unpacked_open(a.fd);
 	a.elf = a.fd >= 0 ? elf_begin(a.fd, ELF_C_READ_MMAP, NULL) : NULL;
 	r = begin_search(&a);
 	if (r < 0) {

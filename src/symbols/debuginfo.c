@@ -13,8 +13,12 @@
 #include "symbols/debugaltlink.h"
 #include "symbols/debuginfod.h"
 #include "symbols/ehframe.h"
+#include "symbols/folded.h"
+#include "symbols/othername.h"
 #include "symbols/rangemap.h"
 #include "symbols/scopename.h"
+#include "symbols/splitunit.h"
+#include "symbols/unpacked.h"
 
 /* Namespaces and functions nested deeper than this are not looked into. */
 #define SCOPE_DEPTH_MAX 32
@@ -23,6 +27,7 @@
  * are filled when the unit is first asked for. */
 struct unit {
 	Dwarf_Die die;
+	Dwarf_Die body; /* the same, or what it is the skeleton of */
 	bool is_indexed;
 	struct sp_rangemap functions;
 	Dwarf_Die *function_dies;
@@ -38,7 +43,9 @@ struct sp_debuginfo {
 	Dwfl *dwfl;
 	Dwfl_Module *module;
 	const char *path;
-	char *found; /* the path, if it is not the module's own */
+	char *found;      /* the path, if it is not the module's own */
+	char *debug_path; /* of its debug file, or NULL */
+	char lack[512];   /* sp_debuginfo_lack() */
 	struct stat stat;
 	const struct sp_symbolizer_options *options;
 
@@ -49,7 +56,10 @@ struct sp_debuginfo {
 	struct sp_rangemap unit_ranges; /* to indices of units */
 	struct unit *units;
 	size_t n_units;
+	struct sp_homes homes;
 	struct sp_blocks names; /* that were put together */
+	struct sp_folded folded;
+	bool is_ada; /* Ada's runtime is in it, or used by it */
 };
 
 static int find_debuginfo(Dwfl_Module *module, void **userdata,
@@ -57,7 +67,7 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata,
 			  const char *file_name, const char *link_name,
 			  GElf_Word link_crc, char **ret_path)
 {
-	const struct sp_debuginfo *info = *userdata;
+	struct sp_debuginfo *info = *userdata;
 	const unsigned char *id = NULL;
 	struct sp_debug_query query = {
 		.main_path = info->path,
@@ -78,7 +88,18 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata,
 	fd = sp_elffile_find_debug(&query, ret_path);
 	if (fd < 0 && info->options->use_debuginfod)
 		fd = sp_debuginfod_find(&query.build_id, ret_path);
-	return fd >= 0 ? fd : -1;
+	if (fd < 0 && link_name)
+		snprintf(
+			info->lack, sizeof(info->lack),
+			"whose debug information was moved to %.200s, which is "
+			"not there: put it beside the program or into a "
+			"directory of --debug-path",
+			link_name);
+	if (fd >= 0 && *ret_path) {
+		free(info->debug_path);
+		info->debug_path = strdup(*ret_path);
+	}
+	return fd >= 0 ? sp_unpacked_open(fd) : -1;
 }
 
 static int report_file(struct sp_debuginfo *info, int fd, struct sp_error *err)
@@ -104,8 +125,10 @@ static int report_file(struct sp_debuginfo *info, int fd, struct sp_error *err)
 			 NULL);
 	*userdata = info;
 	elf = dwfl_module_getelf(info->module, &bias);
-	if (elf)
+	if (elf) {
 		sp_ehframe_open(elf, &info->ehframe);
+		sp_folded_open(&info->folded, elf);
+	}
 	return 0;
 }
 
@@ -113,32 +136,6 @@ bool sp_debuginfo_function_start(const struct sp_debuginfo *info,
 				 uint64_t address, uint64_t *ret_start)
 {
 	return sp_ehframe_find(&info->ehframe, address, ret_start);
-}
-
-/* Of several names for one address: global, then weak, then local. */
-static uint16_t binding_rank(const GElf_Sym *symbol)
-{
-	switch (GELF_ST_BIND(symbol->st_info)) {
-	case STB_GLOBAL:
-		return 2;
-	case STB_WEAK:
-		return 1;
-	default:
-		return 0;
-	}
-}
-
-static bool is_code(const GElf_Sym *symbol, const GElf_Shdr *section)
-{
-	switch (GELF_ST_TYPE(symbol->st_info)) {
-	case STT_FUNC:
-	case STT_GNU_IFUNC:
-		return true;
-	case STT_NOTYPE:
-		return section->sh_flags & SHF_EXECINSTR;
-	default:
-		return false;
-	}
 }
 
 static int index_symbol(struct sp_debuginfo *info, int i)
@@ -153,46 +150,21 @@ static int index_symbol(struct sp_debuginfo *info, int i)
 
 	name = dwfl_module_getsym_info(info->module, i, &symbol, &range.start,
 				       &shndx, &elf, &bias);
+	info->is_ada |= name && strncmp(name, "__gnat_", 7) == 0;
 	if (!name || !name[0] || symbol.st_shndx == SHN_UNDEF ||
 	    !gelf_getshdr(elf_getscn(elf, shndx), &section) ||
-	    !is_code(&symbol, &section))
+	    !sp_elffile_is_code(&symbol, &section))
 		return 0;
 	range.is_label = !symbol.st_size;
-	range.rank = binding_rank(&symbol);
+	range.rank = sp_elffile_binding_rank(&symbol);
 	if (range.is_label)
 		range.end = section.sh_addr + bias + section.sh_size;
 	else if (__builtin_add_overflow(range.start, symbol.st_size,
 					&range.end))
 		return 0;
+	if (!range.is_label)
+		sp_folded_add(&info->folded, range.start, range.end, i);
 	return sp_rangemap_add(&info->symbols, range);
-}
-
-/*
- * Locations of variables are not needed, and libdw would decompress them: a
- * seventh of all.  It skips sections without bytes, so make them so; the
- * headers are in a private mapping of libdwfl.
- */
-static void hide_locations(Elf *elf)
-{
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-	size_t names;
-
-	if (!elf || elf_getshdrstrndx(elf, &names) != 0)
-		return;
-	while ((section = elf_nextscn(elf, section)) != NULL) {
-		const char *name =
-			gelf_getshdr(section, &header) &&
-					header.sh_flags & SHF_COMPRESSED
-				? elf_strptr(elf, names, header.sh_name)
-				: NULL;
-
-		if (!name || (strcmp(name, ".debug_loclists") != 0 &&
-			      strcmp(name, ".debug_loc") != 0))
-			continue;
-		header.sh_type = SHT_NOBITS;
-		gelf_update_shdr(section, &header);
-	}
 }
 
 static int index_symbols(struct sp_debuginfo *info)
@@ -207,9 +179,10 @@ static int index_symbols(struct sp_debuginfo *info)
 	/* The last symbol is of the file that has the debug information. */
 	if (n > 1 && dwfl_module_getsym_info(info->module, n - 1, &symbol,
 					     &address, &shndx, &elf, NULL))
-		hide_locations(elf);
+		sp_unpacked_hide_locations(elf);
 	for (i = 1; i < n && r != -ENOMEM; i++)
 		r = index_symbol(info, i);
+	sp_folded_seal(&info->folded);
 	return r == -ENOMEM ? r : sp_rangemap_seal(&info->symbols);
 }
 
@@ -232,6 +205,12 @@ static int add_ranges(struct sp_rangemap *map, Dwarf_Die *die, size_t value)
 	return r;
 }
 
+/* The file that has the debug information, which names others beside it. */
+static const char *beside(const struct sp_debuginfo *info)
+{
+	return info->debug_path ? info->debug_path : info->path;
+}
+
 static int index_units(struct sp_debuginfo *info)
 {
 	Dwarf *dwarf = dwfl_module_getdwarf(info->module, &info->dwarf_bias);
@@ -245,7 +224,7 @@ static int index_units(struct sp_debuginfo *info)
 	 * for the alternate file as for any debug file. */
 	if (dwarf)
 		r = sp_debugaltlink_open(dwarf, info->options->debug_path,
-					 &info->altlink);
+					 beside(info), &info->altlink);
 	while (dwarf && r != -ENOMEM && info->n_units < SP_RANGEMAP_MAX &&
 	       dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &die, NULL) == 0) {
 		if (info->n_units == capacity) {
@@ -255,11 +234,21 @@ static int index_units(struct sp_debuginfo *info)
 				return -ENOMEM;
 			info->units = grown;
 		}
-		info->units[info->n_units] = (struct unit){.die = die};
+		info->units[info->n_units] =
+			(struct unit){.die = die, .body = die};
 		r = add_ranges(&info->unit_ranges, &die, info->n_units);
 		info->n_units++;
 	}
+	if (!info->n_units && !info->lack[0])
+		snprintf(info->lack, sizeof(info->lack),
+			 "which has no debug information: lines and inlined "
+			 "functions are missing; build it with -g");
 	return r == -ENOMEM ? r : sp_rangemap_seal(&info->unit_ranges);
+}
+
+const char *sp_debuginfo_lack(const struct sp_debuginfo *info)
+{
+	return info->lack;
 }
 
 /* As sp_elffile_find(), and at last from the network. */
@@ -298,7 +287,7 @@ int sp_debuginfo_open(const char *path, const struct sp_build_id *want,
 	info->altlink.fd = -1;
 	info->callbacks.find_debuginfo = find_debuginfo;
 	fstat(fd, &info->stat);
-	r = report_file(info, fd, err);
+	r = report_file(info, sp_unpacked_open(fd), err);
 	if (r == 0) {
 		r = index_symbols(info);
 		if (r == 0)
@@ -329,8 +318,11 @@ void sp_debuginfo_close(struct sp_debuginfo *info)
 	sp_rangemap_clear(&info->symbols);
 	dwfl_end(info->dwfl);
 	sp_debugaltlink_close(&info->altlink);
+	sp_homes_done(&info->homes);
 	sp_blocks_free(&info->names);
+	sp_folded_done(&info->folded);
 	free(info->found);
+	free(info->debug_path);
 	free(info);
 }
 
@@ -397,7 +389,10 @@ static struct unit *unit_at(struct sp_debuginfo *info, Dwarf_Addr pc)
 	unit = &info->units[i];
 	if (!unit->is_indexed) {
 		unit->is_indexed = true;
-		add_functions(unit, &unit->die, 0);
+		if (!sp_splitunit_find(&unit->die, beside(info), &unit->body))
+			sp_splitunit_lack(&unit->die, beside(info), info->lack,
+					  sizeof(info->lack));
+		add_functions(unit, &unit->body, 0);
 		sp_rangemap_seal(&unit->functions);
 	}
 	return unit;
@@ -479,24 +474,11 @@ static void call_site(struct unit *unit, Dwarf_Die *inlined,
 
 	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute),
 			    &file) != 0 ||
-	    dwarf_getsrcfiles(&unit->die, &files, NULL) != 0)
+	    dwarf_getsrcfiles(&unit->body, &files, NULL) != 0)
 		return;
 	dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute),
 			&line);
 	set_place(unit, location, dwarf_filesrc(files, file, NULL, NULL), line);
-}
-
-static const char *linkage_name(Dwarf_Die *die)
-{
-	Dwarf_Attribute attribute;
-	const char *name;
-
-	name = dwarf_formstring(
-		dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
-	if (name)
-		return name;
-	return dwarf_formstring(
-		dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute));
 }
 
 static bool is_mangled(const char *symbol)
@@ -512,7 +494,7 @@ static bool is_mangled(const char *symbol)
 static const char *function_name(struct sp_debuginfo *info, Dwarf_Die *die,
 				 const char *symbol)
 {
-	const char *name = linkage_name(die);
+	const char *name = sp_scopename_linkage(die);
 	char *scoped;
 
 	if (name)
@@ -528,43 +510,82 @@ static const char *function_name(struct sp_debuginfo *info, Dwarf_Die *die,
 	return name;
 }
 
-static const char *symbol_name(struct sp_debuginfo *info, uint64_t address)
+/* What the symbol table alone knows.  A symbol without a size ends where the
+ * unwind tables have another function, at the latest. */
+static struct sp_location symbol_at(struct sp_debuginfo *info, uint64_t address)
 {
+	const char *name;
+	uint64_t start;
 	GElf_Addr value;
 	GElf_Sym symbol;
 	uint32_t i;
 
 	if (!sp_rangemap_find(&info->symbols, address, &i))
-		return NULL;
-	return dwfl_module_getsym_info(info->module, (int)i, &symbol, &value,
+		return (struct sp_location){0};
+	name = dwfl_module_getsym_info(info->module, (int)i, &symbol, &value,
 				       NULL, NULL, NULL);
+	if (name && !symbol.st_size &&
+	    sp_ehframe_find(&info->ehframe, address, &start) && start > value)
+		return (struct sp_location){0};
+	return (struct sp_location){
+		.function = name,
+		.home = sp_homes_of_symbol(&info->homes, info->module, (int)i),
+	};
+}
+
+/* What is not in the name as it stands in the file. */
+static void finish_names(struct sp_debuginfo *info, uint64_t address,
+			 struct sp_location *locations, size_t n)
+{
+	const char *folded =
+		sp_folded_find(&info->folded, info->module, address);
+
+	if (folded) {
+		locations[n - 1].function = folded;
+		locations[n - 1].home = (struct sp_home_found){0};
+	}
+	for (size_t i = 0; info->is_ada && i < n; i++) {
+		char *ada = locations[i].function
+				    ? sp_othername_ada(locations[i].function)
+				    : NULL;
+
+		if (ada)
+			locations[i].function =
+				sp_blocks_text(&info->names, ada, strlen(ada));
+		free(ada);
+	}
 }
 
 size_t sp_debuginfo_lookup(struct sp_debuginfo *info, uint64_t address,
 			   struct sp_location locations[SP_LOCATION_MAX])
 {
-	const char *name = symbol_name(info, address);
+	const struct sp_location known = symbol_at(info, address);
 	Dwarf_Addr pc = address - info->dwarf_bias;
 	struct unit *unit = unit_at(info, pc);
 	Dwarf_Die chain[SP_LOCATION_MAX];
 	struct sp_location *location;
 	size_t n, i;
 
-	locations[0] = (struct sp_location){.function = name};
-	if (!unit)
-		return 1;
-	line_at(unit, pc, &locations[0]);
-	n = inline_chain(unit, pc, chain);
+	locations[0] = known;
+	if (unit)
+		line_at(unit, pc, &locations[0]);
+	n = unit ? inline_chain(unit, pc, chain) : 0;
 	for (i = 0; i < n; i++) {
+		Dwarf_Die *die = &chain[n - 1 - i];
+
 		location = &locations[i];
 		if (i > 0) {
 			*location = (struct sp_location){0};
 			call_site(unit, &chain[n - i], location);
 		}
 		location->is_inlined = i + 1 < n;
-		location->function =
-			function_name(info, &chain[n - 1 - i],
-				      location->is_inlined ? NULL : name);
+		location->function = function_name(
+			info, die,
+			location->is_inlined ? NULL : known.function);
+		location->home = sp_homes_of_die(
+			&info->homes, dwarf_cu_getdwarf(unit->die.cu), die);
 	}
-	return n ? n : 1;
+	n += !n;
+	finish_names(info, address, locations, n);
+	return n;
 }

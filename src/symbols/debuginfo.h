@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "symbols/elffile.h"
+#include "symbols/homes.h"
 #include "symbols/symbolizer.h"
 
 /*
@@ -23,6 +24,8 @@ struct sp_location {
 	const char *file;      /* source file or NULL */
 	uint32_t line;         /* 0: unknown */
 	bool is_inlined;       /* inlined into the next one */
+	/* Where the function is defined (symbols/homes.h). */
+	struct sp_home_found home;
 };
 
 /* If more calls are inlined into each other, the innermost are left out. */
@@ -51,5 +54,9 @@ size_t sp_debuginfo_lookup(struct sp_debuginfo *info, uint64_t address,
  * from unwind information.  False if unknown. */
 bool sp_debuginfo_function_start(const struct sp_debuginfo *info,
 				 uint64_t address, uint64_t *ret_start);
+
+/* What it lacks, as far as it was looked up, and the remedy, fit to follow the
+ * name of the file and a comma; "" if nothing. */
+const char *sp_debuginfo_lack(const struct sp_debuginfo *info);
 
 void sp_debuginfo_close(struct sp_debuginfo *info);

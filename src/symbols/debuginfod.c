@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/place.h"
+
 /* The part of libdebuginfod's interface that is used. */
 static struct {
 	void *(*begin)(void);
@@ -29,7 +31,36 @@ static bool open_library(void)
 	*(void **)&lib.end = dlsym(handle, "debuginfod_end");
 	if (lib.find && lib.end)
 		*(void **)&lib.begin = dlsym(handle, "debuginfod_begin");
+	/* cppcheck-suppress resourceLeak ; it stays loaded */
 	return lib.begin;
+}
+
+/* The library writes below the first of these that is set.  Where that belongs
+ * to another user, as $HOME may under sudo, it would follow links and reuse
+ * files of that user. */
+static int check_cache(struct sp_error *err)
+{
+	static const char *const names[] = {"DEBUGINFOD_CACHE_PATH",
+					    "XDG_CACHE_HOME", "HOME"};
+	const char *path = NULL;
+	struct sp_place place;
+	size_t i;
+	int r;
+
+	for (i = 0; i < 3 && !(path = getenv(names[i])); i++)
+		;
+	if (!path)
+		return 0;
+	r = sp_place_find(path, &place, err);
+	if (r >= 0 && !sp_place_is_trusted(place.there.st_uid))
+		r = sp_error_set(err, -EPERM, "--debuginfod",
+				 "its cache would be below $%s, which belongs "
+				 "to another user (uid %ld): set "
+				 "DEBUGINFOD_CACHE_PATH to a directory of "
+				 "yours",
+				 names[i], (long)place.there.st_uid);
+	sp_place_close(&place);
+	return r == -EPERM ? r : 0;
 }
 
 int sp_debuginfod_check(struct sp_error *err)
@@ -43,7 +74,7 @@ int sp_debuginfod_check(struct sp_error *err)
 	if (!open_library())
 		return sp_error_set(err, -ENOSYS, "--debuginfod",
 				    "libdebuginfod.so.1 is not installed");
-	return 0;
+	return check_cache(err);
 }
 
 int sp_debuginfod_find(const struct sp_build_id *id, char **ret_path)

@@ -9,8 +9,9 @@
  * which is opened when it is first needed and keeps a cache of its own.
  */
 
-/* Can it be used? 0; -EINVAL if no server is named, or -ENOSYS if the library
- * is missing, with a remedy in *err. */
+/* Can it be used? 0; -EINVAL if no server is named, -ENOSYS if the library is
+ * missing, or -EPERM if its cache would be in another user's directory, with a
+ * remedy in *err. */
 int sp_debuginfod_check(struct sp_error *err);
 
 /*

@@ -7,11 +7,14 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "symbols/home.h"
+#include "symbols/othername.h"
 #include "symbols/rustname.h"
 
 struct sink {
 	jmp_buf too_long;
 	size_t used;
+	bool is_rust;
 	char text[SP_DEMANGLED_MAX + 1];
 };
 
@@ -43,9 +46,11 @@ static size_t without_clones(const char *text, size_t n)
 	return n;
 }
 
-char *sp_demangle(const char *name)
+/* C++ and Rust. */
+static char *demangle_either(const char *name)
 {
 	struct sink sink;
+	char *found;
 
 	/* Both schemes start so; the test spares plain C names the calls. */
 	if (name[0] != '_' ||
@@ -56,7 +61,9 @@ char *sp_demangle(const char *name)
 	sink.used = 0;
 	if (setjmp(sink.too_long))
 		return NULL;
-	if (!rust_demangle_callback(name, DMGL_NO_OPTS, collect_piece, &sink)) {
+	sink.is_rust = rust_demangle_callback(name, DMGL_NO_OPTS, collect_piece,
+					      &sink);
+	if (!sink.is_rust) {
 		sink.used = 0;
 		if (!cplus_demangle_v3_callback(name,
 						DMGL_PARAMS | DMGL_RET_DROP,
@@ -70,7 +77,24 @@ char *sp_demangle(const char *name)
 		}
 		sink.used = without_clones(sink.text, sink.used);
 	}
-	return sink.used ? strndup(sink.text, sink.used) : NULL;
+	found = sink.used ? strndup(sink.text, sink.used) : NULL;
+	/* The old scheme, which writes characters as "$u7b$". */
+	if (found && sink.is_rust && name[1] == 'Z')
+		sp_othername_unescape_rust(found);
+	return found;
+}
+
+char *sp_demangle(const char *name)
+{
+	char *found = demangle_either(name);
+	size_t n;
+
+	if (!found)
+		found = sp_othername(name);
+	if (found)
+		return found;
+	n = sp_othername_without_clones(name);
+	return name[n] ? strndup(name, n) : NULL;
 }
 
 static bool ends_with(const char *text, size_t n, const char *end)
@@ -84,7 +108,7 @@ size_t sp_demangle_short(const char *name)
 {
 	static const char *const qualifiers[] = {" const", " volatile", " &",
 						 " &&"};
-	const size_t all = strlen(name);
+	const size_t all = sp_home_of(name).name_bytes;
 	size_t n = all, depth = 0;
 
 	for (size_t i = 0; i < sizeof(qualifiers) / sizeof(*qualifiers); i++)

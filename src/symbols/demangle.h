@@ -4,10 +4,11 @@
 #include <stddef.h>
 
 /*
- * The source form of a C++ or Rust linker name, with everything that
- * distinguishes functions: scopes, template arguments and parameters.  It has
- * no return type, no hash of Rust, and no clone suffix of the compiler:
- * "ns::Box<int>::push(int const&)".
+ * The source form of a linker name of C++, Rust, D or Fortran, with everything
+ * that distinguishes functions: scopes, template arguments and parameters.  It
+ * has no return type, no hash of Rust, and no clone suffix of the compiler:
+ * "ns::Box<int>::push(int const&)".  Of another name ("f.part.0") only such a
+ * suffix is taken off.
  *
  * Returns a string that the caller frees; NULL if `name` is not mangled, is
  * longer than SP_MANGLED_MAX, nests too deeply, would become longer than
@@ -23,5 +24,6 @@ char *sp_demangle(const char *name);
  * Length of the readable part of such a name, without its own parameters:
  * "ns::Box<int>::push".  Overloads share it.  Parameters of a function that
  * encloses a lambda or local class stay.  For any other text, its whole length.
+ * A home (symbols/home.h) is never part of it.
  */
 size_t sp_demangle_short(const char *name);

@@ -14,6 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/regular.h"
+
 #define BUILD_ID_HEX_MAX 80
 
 static const char *build_id_hex(const struct sp_build_id *id,
@@ -74,28 +76,12 @@ static int check_elf(Elf *elf, const char *path, enum elf_kind kind,
 			    want_hex, have.len ? have_hex : "none");
 }
 
-static int check_regular(int r, const struct stat *st, const char *path,
-			 struct sp_error *err)
-{
-	if (r < 0)
-		return sp_error_set(err, -errno, path, "cannot be opened: %s",
-				    strerror(errno));
-	if (!S_ISREG(st->st_mode))
-		return sp_error_set(err, -EINVAL, path,
-				    "is not a regular file");
-	return 0;
-}
-
 static int check_file(int fd, const char *path, enum elf_kind kind,
 		      const struct sp_build_id *want, struct sp_error *err)
 {
-	struct stat st;
 	Elf *elf;
 	int r;
 
-	r = check_regular(fstat(fd, &st), &st, path, err);
-	if (r < 0)
-		return r;
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	r = check_elf(elf, path, kind, want, err);
@@ -103,23 +89,17 @@ static int check_file(int fd, const char *path, enum elf_kind kind,
 	return r;
 }
 
-/*
- * Looked at before it is opened, which means something to a device; and again
- * afterwards, as the name may lead elsewhere by then.
- */
 static int open_kind(const char *path, enum elf_kind kind,
 		     const struct sp_build_id *want, struct sp_error *err)
 {
-	struct stat st;
-	int fd, r;
+	const int fd = sp_regular_open(path, O_RDONLY);
+	int r;
 
-	r = check_regular(stat(path, &st), &st, path, err);
-	if (r < 0)
-		return r;
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	if (fd == -EINVAL)
+		return sp_error_set(err, fd, path, "is not a regular file");
 	if (fd < 0)
-		return sp_error_set(err, -errno, path, "cannot be opened: %s",
-				    strerror(errno));
+		return sp_error_set(err, fd, path, "cannot be opened: %s",
+				    strerror(-fd));
 	r = check_file(fd, path, kind, want, err);
 	if (r < 0) {
 		close(fd);
@@ -439,8 +419,21 @@ static char *path_of_dwz(const char *root, int len, const char *rest)
 								    : path;
 }
 
+static char *path_beside(const char *beside, const char *name)
+{
+	const char *slash = strrchr(beside, '/');
+	char *path;
+
+	if (!slash)
+		return strdup(name);
+	return asprintf(&path, "%.*s/%s", (int)(slash - beside), beside, name) <
+			       0
+		       ? NULL
+		       : path;
+}
+
 int sp_elffile_find_debugaltlink(const struct sp_build_id *id, const char *name,
-				 const char *roots)
+				 const char *roots, const char *beside)
 {
 	const char *rest = below_dwz(name);
 	const char *root;
@@ -455,5 +448,34 @@ int sp_elffile_find_debugaltlink(const struct sp_build_id *id, const char *name,
 		if (fd >= 0 || fd == -ENOMEM)
 			return fd;
 	}
-	return -ENOENT;
+	/* Nowhere else than there. */
+	if (name[0] == '/' || strstr(name, ".."))
+		return -ENOENT;
+	fd = try_debugaltlink(path_beside(beside, name), id);
+	return fd >= 0 || fd == -ENOMEM ? fd : -ENOENT;
+}
+
+uint16_t sp_elffile_binding_rank(const GElf_Sym *symbol)
+{
+	switch (GELF_ST_BIND(symbol->st_info)) {
+	case STB_GLOBAL:
+		return 2;
+	case STB_WEAK:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+bool sp_elffile_is_code(const GElf_Sym *symbol, const GElf_Shdr *section)
+{
+	switch (GELF_ST_TYPE(symbol->st_info)) {
+	case STT_FUNC:
+	case STT_GNU_IFUNC:
+		return true;
+	case STT_NOTYPE:
+		return section->sh_flags & SHF_EXECINSTR;
+	default:
+		return false;
+	}
 }

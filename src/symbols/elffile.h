@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <gelf.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -81,8 +83,15 @@ int sp_elffile_find_debug(const struct sp_debug_query *query, char **ret_path);
 /*
  * Find the file of build id `id` that debug files share (sp_debugaltlink), by
  * the name in their link: ROOT/.build-id/xx/yyyy.debug, or ROOT/.dwz/REST if
- * `name` is DIRECTORY/.dwz/REST. Returns a descriptor that the caller closes,
- * or -ENOENT or -ENOMEM.
+ * `name` is DIRECTORY/.dwz/REST, or a relative `name` in the directory of
+ * `beside`, the file with the link.  Returns a descriptor that the caller
+ * closes, or -ENOENT or -ENOMEM.
  */
 int sp_elffile_find_debugaltlink(const struct sp_build_id *id, const char *name,
-				 const char *roots);
+				 const char *roots, const char *beside);
+
+/* Of several names for one address: global (2), weak (1), then local (0). */
+uint16_t sp_elffile_binding_rank(const GElf_Sym *symbol);
+
+/* Is it the name of code, in its section? */
+bool sp_elffile_is_code(const GElf_Sym *symbol, const GElf_Shdr *section);

@@ -68,6 +68,32 @@ static bool ends_with(const char *text, const char *end)
 	return len >= end_len && strcmp(text + len - end_len, end) == 0;
 }
 
+#define DELETED " (deleted)"
+
+static bool is_path_of(const char *path, const char *module)
+{
+	const size_t n = strlen(path);
+
+	return strncmp(path, module, n) == 0 &&
+	       (!module[n] || strcmp(module + n, DELETED) == 0);
+}
+
+/* Which file it was is known by the build id, or else by the path alone. */
+static int open_moved(const struct sp_images *images, struct sp_image *image)
+{
+	const struct sp_symbolizer_options *o = &images->options;
+	struct sp_error err;
+	int r = -ENOENT;
+
+	for (size_t i = 0; r < 0 && i < o->n_moved; i++)
+		if (image->build_id.len ||
+		    is_path_of(o->moved[i].path, image->path))
+			r = sp_debuginfo_open(o->moved[i].file,
+					      &image->build_id, o, &image->info,
+					      &err);
+	return r;
+}
+
 static void open_image(const struct sp_images *images, struct sp_image *image)
 {
 	struct sp_error err;
@@ -79,6 +105,9 @@ static void open_image(const struct sp_images *images, struct sp_image *image)
 				  &images->options, &image->info, &err);
 	if (!is_file_name(image->path))
 		return;
+	/* Without a build id another file may be there. */
+	if (!image->build_id.len && open_moved(images, image) == 0)
+		return;
 	/* A relative name means another place than it did to the program. */
 	if (image->path[0] != '/' && !image->build_id.len) {
 		snprintf(image->reason, sizeof(image->reason),
@@ -87,7 +116,9 @@ static void open_image(const struct sp_images *images, struct sp_image *image)
 	}
 	r = sp_debuginfo_open(image->path, &image->build_id, &images->options,
 			      &image->info, &err);
-	if (r == -ENOENT && ends_with(image->path, " (deleted)"))
+	if (r < 0 && image->build_id.len && open_moved(images, image) == 0)
+		return;
+	if (r == -ENOENT && ends_with(image->path, DELETED))
 		snprintf(image->reason, sizeof(image->reason),
 			 "was deleted while the program ran");
 	else if (r < 0)

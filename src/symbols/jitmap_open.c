@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/regular.h"
 #include "symbols/jitmap.h"
 
 /* Clocks of file systems lag; a runtime may write while its process ends. */
@@ -44,8 +45,6 @@ static const char *why_not(const struct sp_profile *profile,
 			 1000000000);
 	struct stat own;
 
-	if (!S_ISREG(st->st_mode))
-		return "is not a regular file";
 	if (st->st_uid &&
 	    (stat(profile->path, &own) != 0 || st->st_uid != own.st_uid))
 		return "belongs to another user than the profile";
@@ -87,12 +86,14 @@ static int add_contents(struct sp_jitmap *map, const char *path, int fd,
 static int add_file(struct sp_jitmap *map, const struct sp_profile *profile,
 		    const char *path, bool is_dump)
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
-					  O_NONBLOCK | O_NOCTTY);
+	const int fd = sp_regular_open(path, O_RDONLY | O_NOFOLLOW);
 	const char *why;
 	struct stat st;
 	int r = 0;
 
+	if (fd == -EINVAL)
+		snprintf(map->problem, sizeof(map->problem),
+			 "%.150s is not a regular file", path);
 	if (fd < 0)
 		return 0;
 	if (fstat(fd, &st) != 0)

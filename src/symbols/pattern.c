@@ -8,6 +8,8 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "symbols/home.h"
+
 /* A name is short: a search that takes longer has a pattern with exponential
  * backtracking. */
 #define MATCH_STEPS_MAX 1000000u
@@ -72,11 +74,11 @@ failed:
 	return r;
 }
 
-int sp_pattern_search(const struct sp_pattern *p, const char *text,
-		      struct sp_error *err)
+static int search_bytes(const struct sp_pattern *p, const char *text, size_t n,
+			struct sp_error *err)
 {
-	int r = pcre2_match(p->code, (PCRE2_SPTR)text, strlen(text), 0, 0,
-			    p->match, p->context);
+	int r = pcre2_match(p->code, (PCRE2_SPTR)text, n, 0, 0, p->match,
+			    p->context);
 
 	if (r >= 0)
 		return 1;
@@ -86,6 +88,21 @@ int sp_pattern_search(const struct sp_pattern *p, const char *text,
 			    "%s: the pattern takes too many steps to search "
 			    "%.80s: make it simpler",
 			    p->option, text);
+}
+
+int sp_pattern_search(const struct sp_pattern *p, const char *text,
+		      struct sp_error *err)
+{
+	return search_bytes(p, text, strlen(text), err);
+}
+
+int sp_pattern_search_full(const struct sp_pattern *p, const char *full,
+			   struct sp_error *err)
+{
+	const size_t n = sp_home_of(full).name_bytes;
+	const int r = search_bytes(p, full, n, err);
+
+	return r || !full[n] ? r : sp_pattern_search(p, full, err);
 }
 
 void sp_pattern_free(struct sp_pattern *p)

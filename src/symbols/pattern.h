@@ -21,4 +21,9 @@ int sp_pattern_new(const char *option, const char *text,
 int sp_pattern_search(const struct sp_pattern *pattern, const char *text,
 		      struct sp_error *err);
 
+/* The same of a function's full name, with its home or without
+ * (symbols/home.h). */
+int sp_pattern_search_full(const struct sp_pattern *pattern, const char *full,
+			   struct sp_error *err);
+
 void sp_pattern_free(struct sp_pattern *pattern);

@@ -12,6 +12,7 @@
 
 #include "base/operator.h"
 #include "symbols/demangle.h"
+#include "symbols/home.h"
 
 /* Brackets within each other; deeper text stays as it is. */
 #define DEPTH_MAX 100
@@ -410,13 +411,17 @@ static size_t hash_bytes(const char *name, size_t n)
 
 char *sp_plain_name(const char *name, bool keeps_traits)
 {
-	const size_t n = strlen(name);
+	const size_t n = sp_home_of(name).name_bytes;
+	char *const in = strndup(name, n);
 	struct rewrite w = {
-		.in = name, .out = malloc(n + 1), .keeps_traits = keeps_traits};
+		.in = in, .out = malloc(n + 1), .keeps_traits = keeps_traits};
 
-	if (!w.out)
+	if (!in || !w.out) {
+		free(in);
+		free(w.out);
 		return NULL;
-	w.is_rust = is_rust(name);
+	}
+	w.is_rust = is_rust(in);
 	rewrite_text(&w, "");
 	if (w.is_bad) {
 		memcpy(w.out, name, n);
@@ -425,5 +430,6 @@ char *sp_plain_name(const char *name, bool keeps_traits)
 	if (w.is_rust)
 		w.n -= hash_bytes(w.out, w.n);
 	w.out[w.n] = '\0';
+	free(in);
 	return w.out;
 }

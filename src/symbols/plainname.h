@@ -15,8 +15,8 @@
  *         modules, default arguments and hash; with keeps_traits
  *         "<Vec<T> as Clone>::clone"
  *
- * "module!" may precede it.  Other text, and text whose brackets do not match,
- * stays unchanged.  The result is never longer than `name`.  The caller frees
- * it (free()); NULL without memory.
+ * "module!" may precede it, and its home (symbols/home.h) is left out.  Other
+ * text, and text whose brackets do not match, stays unchanged.  The result is
+ * never longer than `name`.  The caller frees it (free()); NULL without memory.
  */
 char *sp_plain_name(const char *name, bool keeps_traits);

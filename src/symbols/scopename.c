@@ -373,3 +373,16 @@ char *sp_scopename(Dwarf_Die *function)
 	}
 	return text;
 }
+
+const char *sp_scopename_linkage(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	const char *name;
+
+	name = dwarf_formstring(
+		dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute));
+	if (name)
+		return name;
+	return dwarf_formstring(
+		dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute));
+}

@@ -11,3 +11,6 @@
  * unit is of another language, or memory is short.
  */
 char *sp_scopename(Dwarf_Die *function);
+
+/* The linkage name of a function in DWARF, which owns it; or NULL. */
+const char *sp_scopename_linkage(Dwarf_Die *function);

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "symbols/demangle.h"
+#include "symbols/home.h"
 #include "symbols/pattern.h"
 #include "symbols/plainname.h"
 
@@ -213,8 +214,8 @@ static bool matches_more(const struct sp_see_through *rules, const char *module,
 	return is_match;
 }
 
-enum sp_role sp_see_through_role(const struct sp_see_through *rules,
-				 const char *module, const char *name)
+static enum sp_role role_of(const struct sp_see_through *rules,
+			    const char *module, const char *name)
 {
 	if (matches_name(rules->allocator_names, name))
 		return SP_ROLE_ALLOCATOR;
@@ -229,6 +230,31 @@ enum sp_role sp_see_through_role(const struct sp_see_through *rules,
 	return !*module && matches_name(rules->script_names, name)
 		       ? SP_ROLE_SCRIPT
 		       : SP_ROLE_OWN;
+}
+
+enum sp_role sp_see_through_role(const struct sp_see_through *rules,
+				 const char *module, const char *name)
+{
+	static const char or_text[] = " or ";
+	char *without = sp_home_without(name), *at = without, * or ;
+	enum sp_role role, other;
+
+	if (!without)
+		return role_of(rules, module, name);
+	/* Of functions that are the same (symbols/folded.h), one that is the
+	 * program's own decides. */
+	role = SP_ROLE_LIBRARY;
+	for (bool is_first = true; at; is_first = false) {
+		or = strstr(at, or_text);
+		if (or)
+			* or = '\0';
+		other = role_of(rules, module, at);
+		if (is_first || other == SP_ROLE_OWN)
+			role = other;
+		at = or ? or +sizeof(or_text) - 1 : NULL;
+	}
+	free(without);
+	return role;
 }
 
 bool sp_interpreter_look(struct sp_interpreter *in, enum sp_role role,

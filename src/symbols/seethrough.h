@@ -26,7 +26,8 @@ struct sp_see_through_options {
 int sp_see_through_new(const struct sp_see_through_options *options,
 		       struct sp_see_through **ret, struct sp_error *err);
 
-/* `name` has all its parameters (struct sp_symbol's identity); `module` is the
+/* `name` has all its parameters (struct sp_symbol's identity), its home does
+ * not count; `module` is the
  * name of a file without directory, "" for the program itself.  If a search
  * takes too many steps, the expression does not match. */
 enum sp_role sp_see_through_role(const struct sp_see_through *rules,

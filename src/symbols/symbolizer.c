@@ -15,6 +15,7 @@
 #include "symbols/debuginfo.h"
 #include "symbols/debuginfod.h"
 #include "symbols/demangle.h"
+#include "symbols/home.h"
 #include "symbols/images.h"
 #include "symbols/jitmap.h"
 #include "symbols/plainname.h"
@@ -31,7 +32,8 @@ struct name {
 	/* As in the file or in the profile; NULL: it has none, but begins
 	 * at that address. */
 	const char *raw;
-	uint64_t address;
+	uint64_t address;            /* or that of the home */
+	const char *file;            /* of the home, or NULL */
 	const char *full, *function; /* of struct sp_symbol */
 	enum sp_role role;
 };
@@ -143,6 +145,7 @@ static struct image *image_of(struct sp_symbolizer *s,
 	struct image *image;
 
 	if (*slot)
+		/* cppcheck-suppress identicalInnerCondition ; the pointer */
 		return *slot;
 	file = sp_images_get(s->options.images, module);
 	for (size_t i = 0; i < s->n_images && file && !*slot; i++)
@@ -164,9 +167,7 @@ static struct image *image_of(struct sp_symbolizer *s,
 }
 
 void sp_symbolizer_problems(const struct sp_symbolizer *s,
-			    void (*fn)(void *arg, const struct sp_module *,
-				       const char *reason),
-			    void *arg)
+			    sp_symbolizer_module_fn *fn, void *arg)
 {
 	const struct image *image;
 	size_t i;
@@ -178,6 +179,19 @@ void sp_symbolizer_problems(const struct sp_symbolizer *s,
 	}
 	if (s->jit.problem[0])
 		fn(arg, &jit_module, s->jit.problem);
+}
+
+void sp_symbolizer_lacks(const struct sp_symbolizer *s,
+			 sp_symbolizer_module_fn *fn, void *arg)
+{
+	for (size_t i = 0; i < s->profile->n_modules; i++) {
+		const struct image *image = s->module_images[i];
+
+		if (image && image->file->info &&
+		    sp_debuginfo_lack(image->file->info)[0])
+			fn(arg, &s->profile->modules[i],
+			   sp_debuginfo_lack(image->file->info));
+	}
 }
 
 static const char *base_name(const char *path)
@@ -201,8 +215,8 @@ static const char *fallback_name(struct sp_symbolizer *s,
 	return sp_blocks_text(&s->storage, buf, strlen(buf));
 }
 
-/* All of the function's name; NULL if memory is short. */
-static const char *full_name(struct sp_symbolizer *s, const char *raw)
+/* The same without its home; NULL if memory is short. */
+static const char *scoped_name(struct sp_symbolizer *s, const char *raw)
 {
 	char *demangled = sp_demangle(raw);
 	size_t version = strcspn(raw, "@");
@@ -219,10 +233,51 @@ static const char *full_name(struct sp_symbolizer *s, const char *raw)
 	return name;
 }
 
+/* Are there other builds of the module?  Then addresses identify nothing. */
+static bool has_builds(const struct sp_symbolizer *s,
+		       const struct sp_module *module)
+{
+	for (size_t i = 0; module && i < s->profile->n_modules; i++) {
+		const struct sp_module *other = &s->profile->modules[i];
+
+		if (!strcmp(other->path, module->path) &&
+		    (other->build_id_len != module->build_id_len ||
+		     memcmp(other->build_id, module->build_id,
+			    module->build_id_len) != 0))
+			return true;
+	}
+	return false;
+}
+
+/* All of the function's name; NULL if memory is short. */
+static const char *full_name(struct sp_symbolizer *s, const struct name *name)
+{
+	const char *full = name->full ? name->full : scoped_name(s, name->raw);
+	const bool is_new = !name->full && (name->file || name->address);
+	struct sp_home home;
+	char *joined;
+
+	if (full && is_new) {
+		joined = sp_home_join(full, name->file, name->address);
+		full = joined ? sp_blocks_text(&s->storage, joined,
+					       strlen(joined))
+			      : NULL;
+		free(joined);
+	}
+	home = sp_home_of(full ? full : "");
+	if (home.file_bytes == home.bytes || !has_builds(s, name->module))
+		return full;
+	joined = sp_home_without_address(full);
+	full = joined ? sp_blocks_text(&s->storage, joined, strlen(joined))
+		      : NULL;
+	free(joined);
+	return full;
+}
+
 /* The function's name as people read it; NULL if memory is short. */
 static const char *display_name(struct sp_symbolizer *s, const char *full)
 {
-	char *plain = s->options.full_names ? strdup(full)
+	char *plain = s->options.full_names ? sp_home_without(full)
 					    : sp_plain_name(full, false);
 	const char *name = NULL;
 
@@ -258,7 +313,9 @@ static struct sp_index_probe find_name(const struct sp_symbolizer *s,
 		const struct name *n = &s->names[probe.position];
 
 		if (n->raw == name->raw && n->address == name->address &&
-		    n->module == name->module)
+		    n->module == name->module &&
+		    !strcmp(n->file ? n->file : "",
+			    name->file ? name->file : ""))
 			*ret = n;
 	}
 	return probe;
@@ -282,7 +339,7 @@ static bool give_name(struct sp_symbolizer *s, struct name name,
 		name = *known;
 	else if (!name.raw)
 		name.function = fallback_name(s, name.module, name.address);
-	else if (name.full || (name.full = full_name(s, name.raw)))
+	else if ((name.full = full_name(s, &name)))
 		name.function = display_name(s, name.full);
 	symbol->function = name.function;
 	symbol->identity = name.full;
@@ -336,6 +393,14 @@ static bool symbolize_jit(struct sp_symbolizer *s, uint64_t address,
 		snprintf(buf, sizeof(buf), "%.450s [reused]", found.function);
 		ret->function = sp_blocks_text(&s->storage, buf, strlen(buf));
 	}
+	if (ret->function && ret->file) {
+		char *full = sp_home_join(ret->function, ret->file, 0);
+
+		ret->identity =
+			full ? sp_blocks_text(&s->storage, full, strlen(full))
+			     : NULL;
+		free(full);
+	}
 	return ret->function != NULL;
 }
 
@@ -374,13 +439,16 @@ static struct sp_symbols symbolize_address(struct sp_symbolizer *s,
 		if (symbol->is_fallback && image && image->info)
 			sp_debuginfo_function_start(image->info, lookup_address,
 						    &address);
-		if (!give_name(s,
-			       (struct name){.module = module,
-					     .raw = location->function,
-					     .address = location->function
-								? 0
-								: address},
-			       symbol))
+		if (!give_name(
+			    s,
+			    (struct name){
+				    .module = module,
+				    .raw = location->function,
+				    .address = location->function
+						       ? location->home.address
+						       : address,
+				    .file = location->home.file},
+			    symbol))
 			return failed;
 	}
 	n += !n;

@@ -20,12 +20,22 @@
  */
 struct sp_images;
 
+/* A file to read in the place of the module that was at `path`. */
+struct sp_moved_module {
+	const char *path; /* without " (deleted)" */
+	const char *file;
+};
+
 struct sp_symbolizer_options {
 	const char *debug_path; /* colon-separated roots of separate debug files
 				   and of modules that were moved; NULL:
 				   /usr/lib/debug */
-	bool use_debuginfod;    /* may ask $DEBUGINFOD_URLS; off by default */
-	bool full_names; /* names with parameters and template arguments */
+	/* Files for modules that are not where they were: of the same build
+	 * id, or of that path if they have none.  Borrowed. */
+	const struct sp_moved_module *moved;
+	size_t n_moved;
+	bool use_debuginfod; /* may ask $DEBUGINFOD_URLS; off by default */
+	bool full_names;     /* names with parameters and template arguments */
 	struct sp_see_through_options see_through;
 	/* The results of earlier symbolizers with these options, borrowed;
 	 * NULL: no cache.  Modules whose addresses are all in it are not
@@ -59,12 +69,19 @@ struct sp_symbols sp_symbolizer_lookup(struct sp_symbolizer *symbolizer,
 				       struct sp_frame frame,
 				       bool is_return_address);
 
+/* What is to be said of a module. */
+typedef void sp_symbolizer_module_fn(void *arg, const struct sp_module *module,
+				     const char *text);
+
 /* Modules that could not be used, with the reason, for the report's notes:
  * calls fn once a module. */
 void sp_symbolizer_problems(const struct sp_symbolizer *symbolizer,
-			    void (*fn)(void *arg, const struct sp_module *,
-				       const char *reason),
-			    void *arg);
+			    sp_symbolizer_module_fn *fn, void *arg);
+
+/* The same for modules that were used, and lack something: "...build it with
+ * -g", fit to follow the module's name and a comma. */
+void sp_symbolizer_lacks(const struct sp_symbolizer *symbolizer,
+			 sp_symbolizer_module_fn *fn, void *arg);
 
 /* The number of addresses that were looked up and have names, and of those
  * whose names were embedded in the profile. */

@@ -16,6 +16,9 @@ static const char *const texts[] = {
 /* Behind a module, for a function without a name. */
 #define UNNAMED "![unknown]"
 
+/* Where the home of a function begins (symbols/home.h). */
+#define HOME " [in "
+
 static size_t dots_columns(enum sp_cut_dots dots)
 {
 	return dots == SP_CUT_ASCII ? 3 : 1;
@@ -43,7 +46,8 @@ static bool is_longer(const char *text, size_t columns)
 /* ---- brackets ---- */
 
 /* Bytes at `at` that are no bracket though they look so: of "operator<", of
- * "->", of " < " between the functions of a path. */
+ * "->", of " < " between the functions of a path; or whose content tells which
+ * function it is: " [in a.c]". */
 static size_t find_symbol(const char *name, size_t at)
 {
 	const bool is_word_start =
@@ -57,6 +61,9 @@ static size_t find_symbol(const char *name, size_t at)
 		return n;
 	if (strncmp(name + at, "->", 2) == 0)
 		return 2;
+	if (strncmp(name + at, HOME, strlen(HOME)) == 0 &&
+	    strchr(name + at, ']'))
+		return strcspn(name + at, "]") + 1;
 	return strncmp(name + at, " < ", 3) == 0 ? 3 : 0;
 }
 
@@ -204,19 +211,19 @@ static void widen_to_brackets(const char *name, size_t *begin, size_t *end)
 	signed char *steps = find_brackets(name);
 	size_t depth = 0, least = SIZE_MAX, at_begin = 0;
 
-	for (size_t i = 0; steps && i <= *end; depth += (size_t)steps[i++]) {
+	if (!steps)
+		return;
+	for (size_t i = 0; i <= *end; depth += (size_t)steps[i++]) {
 		if (i == *begin)
 			at_begin = depth;
 		if (i >= *begin && depth < least)
 			least = depth;
 	}
-	if (steps) {
-		depth -= (size_t)steps[*end];
-		while (at_begin > least)
-			at_begin -= (size_t)steps[--*begin];
-		while (depth > least)
-			depth += (size_t)steps[(*end)++];
-	}
+	depth -= (size_t)steps[*end];
+	while (at_begin > least)
+		at_begin -= (size_t)steps[--*begin];
+	while (depth > least)
+		depth += (size_t)steps[(*end)++];
 	free(steps);
 }
 

@@ -8,41 +8,62 @@
 
 struct sp_text_cell sp_figure(double value, bool is_bytes)
 {
-	if (is_bytes)
+	if (is_bytes || !isfinite(value))
 		return sp_text_bytes(value);
-	return sp_text_count(value < 9.2e18 ? (uint64_t)nearbyint(value)
-					    : INT64_MAX);
+	return sp_text_count(
+		sp_text_to_count(nearbyint(sp_text_steady(value))));
 }
 
-struct sp_text_cell sp_figure_change(double value, bool is_bytes)
+static struct sp_text_cell put_sign(double value, struct sp_text_cell size)
 {
-	const struct sp_text_cell size = sp_figure(fabs(value), is_bytes);
 	const bool is_zero = size.text[0] == '0' &&
 			     strspn(size.text, "0.") == strcspn(size.text, " ");
 	struct sp_text_cell cell;
 
 	snprintf(cell.text, sizeof(cell.text), "%s%.40s",
-		 is_zero     ? ""
-		 : value < 0 ? "-"
-			     : "+",
+		 is_zero || !isfinite(value) ? ""
+		 : value < 0                 ? "-"
+					     : "+",
 		 size.text);
 	return cell;
+}
+
+struct sp_text_cell sp_figure_change(double value, bool is_bytes)
+{
+	return put_sign(value, sp_figure(fabs(value), is_bytes));
+}
+
+/* A limit, rounded outwards. */
+static struct sp_text_cell limit_of(double value, bool is_bytes, bool is_change,
+				    bool is_upper)
+{
+	const bool is_up = is_upper == (value > 0);
+	const double size = fabs(value);
+	const double steady = sp_text_steady(size);
+	const struct sp_text_cell text =
+		is_bytes ? sp_text_bytes_beyond(size, is_up)
+			 : sp_figure(is_up ? ceil(steady) : floor(steady),
+				     false);
+
+	return is_change ? put_sign(value, text) : text;
 }
 
 struct sp_text_cell sp_figure_interval(struct sp_interval interval,
 				       bool is_bytes, bool is_change)
 {
-	struct sp_text_cell (*const text)(double, bool) =
-		is_change ? sp_figure_change : sp_figure;
 	struct sp_text_cell cell, lo, hi;
 	char *lo_unit, *hi_unit;
 
+	if (!isfinite(interval.hi) && !isfinite(interval.lo))
+		return sp_text_bytes(interval.hi);
 	if (!(interval.lo < interval.hi)) {
 		strcpy(cell.text, "exact");
 		return cell;
 	}
-	lo = text(interval.lo, is_bytes);
-	hi = text(interval.hi, is_bytes);
+	if (is_bytes && !is_change)
+		return sp_text_interval(interval);
+	lo = limit_of(interval.lo, is_bytes, is_change, false);
+	hi = limit_of(interval.hi, is_bytes, is_change, true);
 	lo_unit = strchr(lo.text, ' ');
 	hi_unit = strchr(hi.text, ' ');
 	if (lo_unit && hi_unit && strcmp(lo_unit, hi_unit) == 0)
@@ -55,6 +76,9 @@ struct sp_text_cell sp_figure_interval(struct sp_interval interval,
 	return cell;
 }
 
+/* Nobody reads more. */
+#define PERCENT_MAX 999999.0
+
 /* Sums that are held against one total differ by that, and by nothing. */
 #define ROUNDING_PERCENT 1e-9
 
@@ -63,12 +87,17 @@ struct sp_text_cell sp_figure_percent(double old, double new)
 	const double percent = 100 * (new - old) / old;
 	struct sp_text_cell cell;
 
-	if (!(old > 0))
+	if (!isfinite(old) || !isfinite(new))
+		strcpy(cell.text, "unknown");
+	else if (!(old > 0))
 		strcpy(cell.text, new > 0 ? "new" : "0 %");
 	else if (!(new > 0))
 		strcpy(cell.text, "gone");
 	else if (fabs(percent) < ROUNDING_PERCENT)
 		strcpy(cell.text, "0 %");
+	else if (percent > PERCENT_MAX)
+		snprintf(cell.text, sizeof(cell.text), "> +%.0f %%",
+			 PERCENT_MAX);
 	else if (fabs(percent) < 0.01)
 		snprintf(cell.text, sizeof(cell.text), "%c<0.01 %%",
 			 percent < 0 ? '-' : '+');
@@ -77,18 +106,24 @@ struct sp_text_cell sp_figure_percent(double old, double new)
 			 fabs(percent) < 1      ? 2
 			 : fabs(percent) < 1000 ? 1
 						: 0,
-			 percent);
+			 sp_text_steady(percent));
 	return cell;
 }
 
 struct sp_text_cell sp_figure_share(double share)
 {
-	struct sp_text_cell cell;
+	struct sp_text_cell cell = {"unknown"};
+	/* What is left of a sum may be less than nothing by its rounding. */
+	const double percent = fmax(100 * share, 0);
 
-	snprintf(cell.text, sizeof(cell.text), "%.*f %%",
-		 share < 0.01  ? 2
-		 : share < 0.1 ? 1
-			       : 0,
-		 100 * share);
+	if (percent > PERCENT_MAX)
+		snprintf(cell.text, sizeof(cell.text), "> %.0f %%",
+			 PERCENT_MAX);
+	else if (!isnan(share))
+		snprintf(cell.text, sizeof(cell.text), "%.*f %%",
+			 share < 0.01  ? 2
+			 : share < 0.1 ? 1
+				       : 0,
+			 percent);
 	return cell;
 }

@@ -49,6 +49,18 @@ static bool goes_up(double scaled, size_t unit)
 		       : unit + 1 < (size_t)wanted_unit;
 }
 
+/* What the order of a sum does to its last digits is no difference: else a
+ * limit that is a round number is rounded outwards to the next one, or not, as
+ * it happens.  export/html/format.js does the same. */
+#define NOISE 1e6
+
+double sp_text_steady(double number)
+{
+	const double steady = nearbyint(number * NOISE) / NOISE;
+
+	return fabs(number) < 1e9 ? steady : number;
+}
+
 struct quantity {
 	char digits[24];
 	size_t unit;
@@ -74,7 +86,7 @@ static struct quantity split_bytes(double bytes, double (*rounding)(double),
 	/* Each pass uses one decimal less, in case rounding made a digit. */
 	for (decimals = q.unit ? 2 : 0; decimals >= 0; decimals--) {
 		double grid = pow(10, decimals);
-		double rounded = rounding(scaled * grid) / grid;
+		double rounded = rounding(sp_text_steady(scaled * grid)) / grid;
 
 		if (rounded < 10 ||
 		    (decimals == 1 && (fine || rounded < 100)) ||
@@ -92,11 +104,31 @@ static struct quantity split_bytes(double bytes, double (*rounding)(double),
 	return q;
 }
 
+/* Instead of a figure that nobody knows: infinite, or none. */
+static const struct sp_text_cell unknown = {"unknown"};
+
 struct sp_text_cell sp_text_bytes(double bytes)
 {
 	struct sp_text_cell cell = {"0"};
-	struct quantity q = split_bytes(bytes, nearbyint, true);
+	struct quantity q;
 
+	if (!isfinite(bytes))
+		return unknown;
+	q = split_bytes(bytes, nearbyint, true);
+	if (bytes > 0)
+		snprintf(cell.text, sizeof(cell.text), "%s %s", q.digits,
+			 unit_names[q.unit]);
+	return cell;
+}
+
+struct sp_text_cell sp_text_bytes_beyond(double bytes, bool is_up)
+{
+	struct sp_text_cell cell = {"0"};
+	struct quantity q;
+
+	if (!isfinite(bytes))
+		return unknown;
+	q = split_bytes(bytes, is_up ? ceil : floor, true);
 	if (bytes > 0)
 		snprintf(cell.text, sizeof(cell.text), "%s %s", q.digits,
 			 unit_names[q.unit]);
@@ -120,12 +152,28 @@ struct sp_text_cell sp_text_size(uint64_t bytes)
 	return cell;
 }
 
+/* That much and perhaps more. */
+static struct sp_text_cell without_limit(struct sp_text_cell lo)
+{
+	struct sp_text_cell cell;
+
+	if (strcmp(lo.text, unknown.text) == 0)
+		return unknown;
+	snprintf(cell.text, sizeof(cell.text), "at least %.40s", lo.text);
+	return cell;
+}
+
 struct sp_text_cell sp_text_interval(struct sp_interval bytes)
 {
 	struct sp_text_cell cell;
-	struct quantity lo = split_bytes(bytes.lo, floor, false);
-	struct quantity hi = split_bytes(bytes.hi, ceil, false);
+	struct quantity lo, hi;
 
+	if (!isfinite(bytes.hi))
+		return without_limit(
+			bytes.lo > 0 ? sp_text_bytes_beyond(bytes.lo, false)
+				     : unknown);
+	lo = split_bytes(bytes.lo, floor, false);
+	hi = split_bytes(bytes.hi, ceil, false);
 	/* Every allocation was recorded, or nothing can have been missed. */
 	if (bytes.lo >= bytes.hi)
 		snprintf(cell.text, sizeof(cell.text), "exact");
@@ -152,6 +200,13 @@ struct sp_text_estimate sp_text_estimate(struct sp_interval bytes,
 	};
 	struct quantity hi;
 
+	if (!isfinite(bytes.hi)) {
+		if (!samples) {
+			e.first = unknown;
+			e.second.text[0] = '\0';
+		}
+		return e;
+	}
 	if (!(bytes.lo < bytes.hi) ||
 	    (samples > SP_TEXT_FEW_SAMPLES && bytes.lo > 0))
 		return e;
@@ -194,6 +249,8 @@ void sp_text_print_estimate(FILE *out, struct sp_interval bytes,
 	case SP_TEXT_POINT_FIRST:
 		if (!(bytes.hi > bytes.lo))
 			fprintf(out, "%s, exact", e.first.text);
+		else if (!*e.second.text)
+			fputs(e.first.text, out);
 		else
 			fprintf(out, "%s (%s: %s)", e.first.text,
 				sp_text_level(confidence).text, e.second.text);
@@ -242,23 +299,56 @@ void sp_text_print_legend(FILE *out, bool has_few, bool has_bound,
 
 uint64_t sp_text_to_count(double count)
 {
-	return count < 9.2e18 ? (uint64_t)count : INT64_MAX;
+	return !(count > 0) ? 0 : count < 9.2e18 ? (uint64_t)count : INT64_MAX;
+}
+
+static struct sp_text_cell count_cell(double count, double (*rounding)(double))
+{
+	if (!isfinite(count))
+		return unknown;
+	return sp_text_count(sp_text_to_count(rounding(sp_text_steady(count))));
+}
+
+static struct sp_text_cell objects_without_limit(double lo)
+{
+	return without_limit(lo > 0 ? count_cell(lo, floor) : unknown);
+}
+
+struct sp_text_cell sp_text_objects_cell(struct sp_interval objects)
+{
+	struct sp_text_cell cell;
+
+	if (!isfinite(objects.hi))
+		snprintf(cell.text, sizeof(cell.text), "%.14s %.40s",
+			 count_cell(objects.value, nearbyint).text,
+			 objects_without_limit(objects.lo).text);
+	else if (objects.lo < objects.hi)
+		snprintf(cell.text, sizeof(cell.text), "%.14s [%.14s, %.14s]",
+			 count_cell(objects.value, nearbyint).text,
+			 count_cell(objects.lo, floor).text,
+			 count_cell(objects.hi, ceil).text);
+	else
+		snprintf(cell.text, sizeof(cell.text), "%.14s exact",
+			 count_cell(objects.value, nearbyint).text);
+	return cell;
 }
 
 void sp_text_print_objects(FILE *out, struct sp_interval objects)
 {
-	uint64_t n = sp_text_to_count(nearbyint(objects.value));
+	const double n = nearbyint(sp_text_steady(objects.value));
 
-	fprintf(out, "%s object%s", sp_text_count(n).text, sp_text_plural(n));
-	if (objects.lo < objects.hi)
-		fprintf(out, " [%s, %s]",
-			sp_text_count(sp_text_to_count(floor(objects.lo))).text,
-			sp_text_count(sp_text_to_count(ceil(objects.hi))).text);
+	fprintf(out, "%s object%s", count_cell(n, nearbyint).text,
+		sp_text_plural(sp_text_to_count(n)));
+	if (!isfinite(objects.hi))
+		fprintf(out, ", %s", objects_without_limit(objects.lo).text);
+	else if (objects.lo < objects.hi)
+		fprintf(out, " [%s, %s]", count_cell(objects.lo, floor).text,
+			count_cell(objects.hi, ceil).text);
 }
 
 struct sp_text_cell sp_text_count(uint64_t count)
 {
-	struct sp_text_cell cell;
+	struct sp_text_cell cell = {""};
 	char digits[24];
 	int n = snprintf(digits, sizeof(digits), "%" PRIu64, count);
 	char *to = cell.text;
@@ -275,11 +365,11 @@ struct sp_text_cell sp_text_count(uint64_t count)
 struct sp_text_cell sp_text_percent(double part, double whole)
 {
 	struct sp_text_cell cell = {"-"};
-	double percent = whole > 0 ? 100 * part / whole : 0;
+	double percent = whole > 0 ? sp_text_steady(100 * part / whole) : 0;
 
 	if (!(whole > 0))
 		return cell;
-	if (!(percent > 0))
+	if (!(part > 0))
 		snprintf(cell.text, sizeof(cell.text), "0%%");
 	else if (percent < 0.05)
 		snprintf(cell.text, sizeof(cell.text), "<0.1%%");
@@ -290,7 +380,7 @@ struct sp_text_cell sp_text_percent(double part, double whole)
 
 struct sp_text_cell sp_text_duration(uint64_t ns)
 {
-	struct sp_text_cell cell;
+	struct sp_text_cell cell = {""};
 	const uint64_t s = ns / 1000000000;
 	const uint64_t minutes = s / 60;
 	const uint64_t hours = minutes / 60;
@@ -431,38 +521,6 @@ void sp_text_print(FILE *out, const char *text)
 		print_char(out, text, n, plain);
 		text += n;
 	}
-}
-
-static struct sp_text_cell end_of_killed(uint64_t end_kind)
-{
-	struct sp_text_cell cell = {"was killed or left without exit()"};
-
-	if (end_kind == SP_END_NO_MEMORY)
-		snprintf(cell.text, sizeof(cell.text),
-			 "was killed by the kernel's OOM killer");
-	else if (end_kind == SP_END_EXIT)
-		snprintf(cell.text, sizeof(cell.text), "ended by _exit()");
-	else if (end_kind > SP_END_SIGNAL && end_kind <= SP_END_SIGNAL + 64)
-		snprintf(cell.text, sizeof(cell.text),
-			 "was killed by signal %u",
-			 (unsigned int)(end_kind - SP_END_SIGNAL));
-	return cell;
-}
-
-struct sp_text_cell sp_text_end(enum sp_profile_end end, uint64_t end_kind)
-{
-	switch (end) {
-	case SP_PROFILE_END_CLEAN:
-		return (struct sp_text_cell){"ended cleanly"};
-	case SP_PROFILE_END_KILLED:
-		return end_of_killed(end_kind);
-	case SP_PROFILE_END_EXEC:
-		return (struct sp_text_cell){
-			"ended as it executed another program"};
-	case SP_PROFILE_END_RUNNING:
-		return (struct sp_text_cell){"still running"};
-	}
-	return (struct sp_text_cell){""};
 }
 
 const char *sp_text_plural(uint64_t n)

@@ -43,6 +43,12 @@ bool sp_text_is_ascii(void);
 /* "0", "17 B", "1.04 KiB", "210.2 MiB": powers of 1024, to the nearest. */
 struct sp_text_cell sp_text_bytes(double bytes);
 
+/* The same, not to the nearest but up or down: a limit. */
+struct sp_text_cell sp_text_bytes_beyond(double bytes, bool is_up);
+
+/* A number to be rounded, without the noise of how it was added up. */
+double sp_text_steady(double number);
+
 #define SP_TEXT_FEW_SAMPLES 3
 
 /*
@@ -82,6 +88,9 @@ struct sp_text_cell sp_text_estimate_cell(struct sp_interval bytes,
  * "<" of no sample; a line for each of the two that is there. */
 void sp_text_print_legend(FILE *out, bool has_few, bool has_bound,
 			  double confidence);
+
+/* "1,200 [1,050, 1,380]", "1,200 exact": limits are rounded outwards. */
+struct sp_text_cell sp_text_objects_cell(struct sp_interval objects);
 
 /* "1,200 objects [1,050, 1,380]", likewise. */
 void sp_text_print_objects(FILE *out, struct sp_interval objects);
@@ -143,9 +152,6 @@ bool sp_text_is_unsafe(uint32_t code);
  * stay in the stream, here and below.
  */
 void sp_text_print(FILE *out, const char *text);
-
-/* "ended cleanly", ...; end_kind: enum sp_end_kind, or unknown. */
-struct sp_text_cell sp_text_end(enum sp_profile_end end, uint64_t end_kind);
 
 /* "" for 1, else "s". */
 const char *sp_text_plural(uint64_t n);

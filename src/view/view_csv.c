@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,8 +30,9 @@ void sp_view_csv_text(FILE *out, const char *text)
 
 void sp_view_csv_interval(FILE *out, struct sp_interval interval)
 {
-	fprintf(out, ",%.17g,%.17g,%.17g", interval.value, interval.lo,
-		interval.hi);
+	fprintf(out, ",%.17g,%.17g,", interval.value, interval.lo);
+	if (isfinite(interval.hi))
+		fprintf(out, "%.17g", interval.hi);
 }
 
 void sp_view_csv_function(FILE *out, const struct sp_aggregate *g,

@@ -11,7 +11,7 @@
 #include "report/tree.h"
 #include "text/json.h"
 #include "view/view_csv.h"
-#include "view/view_json.h"
+#include "view/view_json_frames.h"
 #include "view/view_json_head.h"
 
 static struct sp_json begin_data(FILE *out,
@@ -303,19 +303,28 @@ void sp_view_data_list(FILE *out, const struct sp_aggregate *functions,
 
 /* ---- traces ---- */
 
-void sp_view_data_traces(FILE *out, const struct sp_aggregate *a, size_t n_max)
+int sp_view_data_traces(FILE *out, const struct sp_aggregate *a, size_t n_max,
+			unsigned int version, struct sp_error *err)
 {
-	struct sp_json json = begin_data(out, a);
+	struct sp_json_frames *frames;
+	struct sp_json json;
 	size_t n = a->n_stacks;
+	int r;
 
 	if (n_max && n_max < n)
 		n = n_max;
+	r = sp_json_frames_new(a, n, version, &frames, err);
+	if (r < 0)
+		return r;
+	json = begin_data(out, a);
+	sp_json_frames_version(&json, frames);
+	sp_json_frames_all(&json, frames);
 	sp_json_open(&json, "stacks", '[');
 	for (size_t i = 0; i < n; i++) {
 		const struct sp_aggregate_stack *s = &a->stacks[i];
 
 		sp_json_open(&json, NULL, '{');
-		sp_view_json_frames(&json, a, s->stack);
+		sp_json_frames_of(&json, frames, s->stack);
 		sp_json_u64(&json, "samples", s->sums->all.samples);
 		sp_view_json_bytes(&json, "bytes", &a->how, s->sums);
 		sp_view_json_objects(&json, "objects", &a->how, s->sums);
@@ -323,6 +332,8 @@ void sp_view_data_traces(FILE *out, const struct sp_aggregate *a, size_t n_max)
 	}
 	sp_json_close(&json, ']');
 	end_data(&json);
+	sp_json_frames_free(frames);
+	return 0;
 }
 
 /* ---- stats ---- */

@@ -30,9 +30,11 @@ int sp_view_data_peek(FILE *out, const struct sp_aggregate *aggregate,
 void sp_view_data_list(FILE *out, const struct sp_aggregate *functions,
 		       const struct sp_listings *listings, bool as_csv);
 
-/* The n_max (0: all) stacks with most bytes. */
-void sp_view_data_traces(FILE *out, const struct sp_aggregate *aggregate,
-			 size_t n_max);
+/* The n_max (0: all) stacks with most bytes, in that version of the JSON.  0 or
+ * -ENOMEM and *err, with nothing written. */
+int sp_view_data_traces(FILE *out, const struct sp_aggregate *aggregate,
+			size_t n_max, unsigned int version,
+			struct sp_error *err);
 
 /* The n_max (0: all) functions with most bytes and with most objects.  Leaves
  * the aggregate in the latter order. */

@@ -10,6 +10,7 @@
 #include "report/ledgers.h"
 #include "stats/timeline.h"
 #include "text/json.h"
+#include "view/view_json_frames.h"
 #include "view/view_json_head.h"
 #include "view/view_phases.h"
 
@@ -17,6 +18,7 @@
 struct document {
 	const struct sp_aggregate *aggregate;
 	const struct sp_info **infos;
+	struct sp_json_frames *frames;
 	/* With frees only: */
 	struct sp_lifetime *functions;
 	struct sp_lifetime *stacks;
@@ -116,8 +118,7 @@ static void put_share(struct sp_json *json, const char *key,
 		      const struct sp_class_sums *sums)
 {
 	sp_json_interval(json, key,
-			 sp_analysis_share(&sums->all, &g->analysis->whole->all,
-					   g->how.confidence));
+			 sp_analysis_row_share(g->analysis, &g->how, sums));
 }
 
 static void put_function(struct sp_json *json, const struct document *d,
@@ -137,32 +138,6 @@ static void put_function(struct sp_json *json, const struct document *d,
 	sp_json_close(json, '}');
 }
 
-void sp_view_json_frames(struct sp_json *json, const struct sp_aggregate *a,
-			 const struct sp_stack *stack)
-{
-	sp_json_open(json, "frames", '[');
-	for (uint32_t i = 0; i < stack->n_frames; i++) {
-		struct sp_frame frame = stack->frames[i];
-		struct sp_symbols symbols = sp_aggregate_symbols(a, frame);
-		const char *module = sp_aggregate_module_path(a, frame);
-
-		for (size_t k = 0; k < symbols.count; k++) {
-			const struct sp_symbol *symbol = &symbols.symbol[k];
-
-			sp_json_open_flat(json, NULL, '{');
-			sp_json_string(json, "function",
-				       sp_aggregate_name(a, symbol));
-			sp_json_string(json, "file", symbol->file);
-			sp_json_u64(json, "line", symbol->line);
-			sp_json_string(json, "module", *module ? module : NULL);
-			sp_json_u64(json, "offset", frame.offset);
-			sp_json_bool(json, "inlined", symbol->is_inlined);
-			sp_json_close(json, '}');
-		}
-	}
-	sp_json_close(json, ']');
-}
-
 static void put_stack(struct sp_json *json, const struct document *d,
 		      const struct sp_aggregate_stack *s)
 {
@@ -170,7 +145,7 @@ static void put_stack(struct sp_json *json, const struct document *d,
 	const struct sp_stack *stack = s->stack;
 
 	sp_json_open(json, NULL, '{');
-	sp_view_json_frames(json, g, stack);
+	sp_json_frames_of(json, d->frames, stack);
 	sp_json_u64(json, "samples", s->sums->all.samples);
 	sp_view_json_bytes(json, "flat_bytes", &g->how, s->sums);
 	/* Nothing is called from inside a whole stack. */
@@ -331,6 +306,7 @@ static void put_rows(struct sp_json *json, const struct document *d)
 	for (size_t i = 0; i < g->n_functions; i++)
 		put_function(json, d, &g->functions[i]);
 	sp_json_close(json, ']');
+	sp_json_frames_all(json, d->frames);
 	sp_json_open(json, "stacks", '[');
 	for (size_t i = 0; i < g->n_stacks; i++)
 		put_stack(json, d, &g->stacks[i]);
@@ -347,6 +323,7 @@ static void put_document(struct sp_json *json, const struct document *d)
 	const struct sp_profile *p = g->analysis->profile;
 
 	sp_json_open(json, NULL, '{');
+	sp_json_frames_version(json, d->frames);
 	sp_view_json_head(json, g);
 	put_health(json, p);
 	put_settings(json, d->infos, p->n_infos);
@@ -371,7 +348,8 @@ static int no_memory(const struct sp_profile *p, struct sp_error *err)
 			    p->n_infos);
 }
 
-static int prepare_document(struct document *d, struct sp_error *err)
+static int prepare_document(struct document *d, unsigned int version,
+			    struct sp_error *err)
 {
 	const struct sp_analysis *a = d->aggregate->analysis;
 	int r;
@@ -379,7 +357,10 @@ static int prepare_document(struct document *d, struct sp_error *err)
 	d->infos = sort_infos(a->profile);
 	if (!d->infos)
 		return no_memory(a->profile, err);
-	r = sp_phases_new(a, false, &d->phases, err);
+	r = sp_json_frames_new(d->aggregate, d->aggregate->n_stacks, version,
+			       &d->frames, err);
+	if (r >= 0)
+		r = sp_phases_new(a, false, &d->phases, err);
 	if (r < 0 || !a->profile->has_frees)
 		return r;
 	r = sp_aggregate_lifetimes(d->aggregate, &d->functions, &d->stacks,
@@ -394,15 +375,16 @@ static int prepare_document(struct document *d, struct sp_error *err)
 }
 
 int sp_view_json_write(FILE *out, const struct sp_aggregate *aggregate,
-		       struct sp_error *err)
+		       unsigned int version, struct sp_error *err)
 {
 	struct document d = {.aggregate = aggregate};
 	struct sp_json json = {.out = out, .is_first = true};
-	int r = prepare_document(&d, err);
+	int r = prepare_document(&d, version, err);
 
 	if (r >= 0)
 		put_document(&json, &d);
 	free(d.infos);
+	sp_json_frames_free(d.frames);
 	free(d.functions);
 	free(d.stacks);
 	free(d.timeline);

@@ -11,9 +11,10 @@
 #define SP_VIEW_TIMELINE_POINTS 201
 
 /*
- * Everything in the profile as one JSON object; keys may be added in later
- * versions.  Functions are in the present order of the aggregate.  Figures that
- * need frees are null without them.
+ * Everything in the profile as one JSON object, of a version up to
+ * SP_VIEW_JSON_VERSION (view/view_json_frames.h); keys may be added.  Functions
+ * are in the present order of the aggregate.  Figures that need frees are null
+ * without them.
  *
  * Exact numbers are integers, estimates are numbers with a fraction or an
  * exponent.  The seed is a string, because most JSON readers lose the low bits
@@ -23,10 +24,4 @@
  * stream.
  */
 int sp_view_json_write(FILE *out, const struct sp_aggregate *aggregate,
-		       struct sp_error *err);
-
-/* The array "frames" of a stack, innermost first; inlined functions precede the
- * function they were inlined into. */
-void sp_view_json_frames(struct sp_json *json,
-			 const struct sp_aggregate *aggregate,
-			 const struct sp_stack *stack);
+		       unsigned int version, struct sp_error *err);

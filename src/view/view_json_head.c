@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/parse.h"
+#include "text/lack.h"
 #include "view/view_json_head.h"
+
+#include <math.h>
 
 #include <inttypes.h>
 
@@ -15,17 +18,18 @@ void sp_view_json_exact(struct sp_json *json, uint64_t bytes, uint64_t objects)
 /* The same for a process, and how complete its data are. */
 #define PUT_EXACT(json, of)                                                    \
 	put_exact(json, (of)->exact_alloc_bytes, (of)->exact_alloc_objects,    \
-		  (of)->missing_bytes_max, (of)->end)
+		  (of)->missing_bytes_max,                                     \
+		  sp_profile_has_ended((of)->end) && !(of)->has_unseen &&      \
+			  !(of)->is_cut)
 
 static void put_exact(struct sp_json *json, uint64_t bytes, uint64_t objects,
-		      uint64_t missing_bytes_max, enum sp_profile_end end)
+		      uint64_t missing_bytes_max, bool is_seen)
 {
 	sp_json_open_flat(json, "exact", '{');
 	sp_json_u64(json, "alloc_bytes", bytes);
 	sp_json_u64(json, "alloc_objects", objects);
-	sp_json_bool(json, "is_complete",
-		     end == SP_PROFILE_END_CLEAN && !missing_bytes_max);
-	sp_json_u64(json, "missing_bytes_max", missing_bytes_max);
+	sp_json_bool(json, "is_complete", is_seen && !missing_bytes_max);
+	sp_json_time(json, "missing_bytes_max", missing_bytes_max);
 	sp_json_close(json, '}');
 }
 
@@ -53,16 +57,35 @@ void sp_view_json_limit(struct sp_json *json, const char *key, uint64_t value,
 		sp_json_null(json, key);
 }
 
-static void put_peak(struct sp_json *json, const struct sp_peak *peak)
+/* Another moment that may be the peak, or null. */
+static void put_other_peak(struct sp_json *json, const struct sp_peak *peak)
+{
+	if (peak->other_ns == SP_NEVER) {
+		sp_json_null(json, "other");
+		return;
+	}
+	sp_json_open_flat(json, "other", '{');
+	sp_json_double(json, "value", peak->other_bytes.value);
+	sp_json_double(json, "lo", peak->other_bytes.lo);
+	sp_json_double(json, "hi", peak->other_bytes.hi);
+	sp_json_u64(json, "time_ns", peak->other_ns);
+	sp_json_close(json, '}');
+}
+
+/* Nothing bounds a peak that the file may have forgotten: `hi` is null. */
+static void put_peak(struct sp_json *json, const struct sp_peak *peak,
+		     bool is_least)
 {
 	sp_json_open_flat(json, "peak_bytes", '{');
 	sp_json_double(json, "value", peak->bytes.value);
 	sp_json_double(json, "lo", peak->bytes.lo);
-	sp_json_double(json, "hi", peak->bytes.hi);
+	sp_json_double(json, "hi", is_least ? INFINITY : peak->bytes.hi);
+	sp_json_bool(json, "at_least", is_least);
 	sp_json_double(json, "time", (double)peak->time_ns / 1e9);
 	sp_json_u64(json, "time_ns", peak->time_ns);
 	sp_json_u64(json, "samples", peak->samples);
 	sp_json_double(json, "uncorrected", peak->raw_bytes);
+	put_other_peak(json, peak);
 	sp_json_close(json, '}');
 }
 
@@ -70,6 +93,7 @@ static void put_peak(struct sp_json *json, const struct sp_peak *peak)
 static void put_estimate(struct sp_json *json, const struct sp_analysis *a)
 {
 	const struct sp_estimation total_how = sp_analysis_total_how(a);
+	const struct sp_whole whole = sp_whole_of(a->profile);
 
 	sp_json_open(json, "estimate", '{');
 	sp_view_json_bytes(json, "alloc_bytes", &total_how, &a->alloc->all);
@@ -78,7 +102,7 @@ static void put_estimate(struct sp_json *json, const struct sp_analysis *a)
 		sp_view_json_bytes(json, "live_bytes", &a->how, &a->live->all);
 		sp_view_json_objects(json, "live_objects", &a->how,
 				     &a->live->all);
-		put_peak(json, &a->peak);
+		put_peak(json, &a->peak, sp_whole_peak_is_least(&whole));
 	} else {
 		sp_json_null(json, "live_bytes");
 		sp_json_null(json, "live_objects");
@@ -87,21 +111,6 @@ static void put_estimate(struct sp_json *json, const struct sp_analysis *a)
 	sp_view_json_bytes(json, "view_bytes", &a->how, &a->view->all);
 	sp_view_json_objects(json, "view_objects", &a->how, &a->view->all);
 	sp_json_close(json, '}');
-}
-
-static const char *end_name(enum sp_profile_end end)
-{
-	switch (end) {
-	case SP_PROFILE_END_CLEAN:
-		return "clean";
-	case SP_PROFILE_END_KILLED:
-		return "killed";
-	case SP_PROFILE_END_EXEC:
-		return "exec";
-	case SP_PROFILE_END_RUNNING:
-		return "running";
-	}
-	return NULL;
 }
 
 static void put_part(struct sp_json *json, const struct sp_profile *p,
@@ -116,7 +125,7 @@ static void put_part(struct sp_json *json, const struct sp_profile *p,
 	sp_json_u64(json, "pid", part->pid);
 	sp_json_u64(json, "start_ns", part->start_ns);
 	sp_json_u64(json, "stop_ns", sp_part_stop_ns(p, i));
-	sp_json_string(json, "end", end_name(part->end));
+	sp_json_string(json, "end", sp_lack_end_name(part->end));
 	sp_json_u64(json, "period_bytes", part->period_bytes);
 	PUT_EXACT(json, part);
 	sp_json_close(json, '}');
@@ -185,6 +194,7 @@ static void put_mapped(struct sp_json *json, const struct sp_profile *p)
 static void put_run(struct sp_json *json, const struct sp_analysis *a)
 {
 	const struct sp_profile *p = a->profile;
+	const struct sp_whole whole = sp_whole_of(p);
 	char seed[24];
 
 	snprintf(seed, sizeof(seed), "%" PRIu64, p->seed);
@@ -201,7 +211,7 @@ static void put_run(struct sp_json *json, const struct sp_analysis *a)
 	put_attached(json, p);
 	sp_json_u64(json, "duration_ns", p->duration_ns);
 	sp_json_u64(json, "time_error_ns", p->time_error_ns);
-	sp_json_string(json, "end", end_name(p->end));
+	sp_json_string(json, "end", sp_lack_end_name(p->end));
 	sp_json_u64(json, "period_bytes", p->period_bytes);
 	sp_json_string(json, "law",
 		       p->law.is_dotnet ? "dotnet" : "exponential");
@@ -213,6 +223,9 @@ static void put_run(struct sp_json *json, const struct sp_analysis *a)
 	sp_json_bool(json, "has_frees", p->has_frees);
 	sp_json_u64(json, "unmatched_frees", p->unmatched_frees);
 	PUT_EXACT(json, p);
+	sp_lack_json(json, &whole);
+	sp_json_string(json, "unseen",
+		       sp_lack_unseen_name(sp_profile_unseen(p)));
 	sp_json_u64(json, "unsampled_bytes", p->unsampled_bytes);
 	sp_json_u64(json, "unsampled_objects", p->unsampled_objects);
 	sp_json_u64(json, "discarded_bytes", p->discarded_bytes);

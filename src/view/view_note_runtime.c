@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Runtimes that divide memory by themselves, known by the program, by a module
  * or by a function of it. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "text/text.h"
@@ -91,6 +92,17 @@ static bool is_set(const struct runtime *runtime,
 	       strncmp(value, runtime->value, strlen(runtime->value)) == 0;
 }
 
+/* At its end a runtime may have given all of it back. */
+static void print_mapped(FILE *out, const struct sp_profile *p)
+{
+	const struct sp_mapped *m = &p->mapped;
+
+	fputs("; --view mapped", out);
+	if (p->n_parts == 1 && m->bytes < m->peak_bytes / 2)
+		fprintf(out, " --at %" PRIu64 "us", m->peak_ns / 1000 + 1);
+	fputs(" shows what it maps", out);
+}
+
 void sp_view_note_runtime(struct sp_view_notes *notes,
 			  const struct sp_profile *profile,
 			  const struct sp_aggregate *aggregate)
@@ -103,9 +115,9 @@ void sp_view_note_runtime(struct sp_view_notes *notes,
 
 		if (is_set(r, profile) || !is_used(r, profile, aggregate))
 			continue;
-		fprintf(sp_view_note(notes), "%s%s\n", r->text,
-			r->maps && profile->mapped.is_known
-				? "; --view mapped shows what it maps"
-				: "");
+		fputs(r->text, sp_view_note(notes));
+		if (r->maps && profile->mapped.is_known)
+			print_mapped(notes->out, profile);
+		putc('\n', notes->out);
 	}
 }

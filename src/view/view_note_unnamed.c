@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/package.h"
+#include "text/lines.h"
 #include "text/text.h"
 #include "view/view_note.h"
 
@@ -18,6 +20,8 @@ struct unnamed {
 	double any_bytes;   /* of stacks with one of them anywhere */
 	uint32_t last;      /* 1 + the stack that any_bytes has */
 	const char *reason; /* NULL: the file is there, and says no more */
+	double own_bytes;   /* of stacks that are flat for any function of it */
+	const char *lack;   /* of debug information; NULL: nothing */
 };
 
 struct unnamed_modules {
@@ -66,11 +70,23 @@ static void add_stack(struct unnamed_modules *all,
 	for (uint32_t k = 0; modules >> 63 && k < s->stack->n_frames; k++)
 		if (is_unnamed(aggregate, s, k))
 			add_bytes(all, s->stack->frames[k].module, i, s->bytes);
-	if (!modules || !is_unnamed(aggregate, s, s->flat_frame))
+	if (s->flat_frame >= s->stack->n_frames)
 		return;
 	flat = unnamed_of(all, s->stack->frames[s->flat_frame].module);
 	if (flat)
+		flat->own_bytes += s->bytes;
+	if (flat && modules && is_unnamed(aggregate, s, s->flat_frame))
 		flat->flat_bytes += s->bytes;
+}
+
+/* Of a library as it is installed, its packages have the rest. */
+static void take_lack(void *arg, const struct sp_module *module,
+		      const char *lack)
+{
+	struct unnamed_modules *all = arg;
+
+	if (module->is_main || strstr(lack, "inlined functions are missing:"))
+		all->modules[module - all->profile->modules].lack = lack;
 }
 
 static void take_reason(void *arg, const struct sp_module *module,
@@ -105,33 +121,181 @@ static int compare_unnamed(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-static void note_module(struct sp_view_notes *notes, const struct unnamed *u,
-			double whole)
-{
-	char package[SP_PACKAGE_NAME_MAX];
+/* What is stripped, so far. */
+struct stripped {
+	const struct sp_module *libraries[MODULES_MAX];
+	size_t n_libraries;
+	char packages[MODULES_MAX][SP_PACKAGE_NAME_MAX];
+	size_t n_packages;
+	bool is_any;
+};
 
-	fprintf(sp_view_note(notes),
-		"%s of the bytes are in functions without names: ",
-		sp_text_percent(lost_bytes(u), whole).text);
+/* Where its debug information is, if only that is not installed. */
+static bool print_moved(struct sp_view_notes *notes, const struct unnamed *u,
+			struct stripped *all)
+{
+	char *package = all->packages[all->n_packages];
+
+	if (!u->lack || !strstr(u->lack, "was moved to"))
+		return false;
+	fputs(", ", notes->out);
+	all->is_any = true;
+	if (all->n_packages < MODULES_MAX &&
+	    sp_package_of_debug(SP_PACKAGE_LISTS, u->module->path, package)) {
+		fprintf(notes->out, "whose debug information is in %s",
+			package);
+		all->n_packages++;
+	} else {
+		sp_text_print(notes->out, u->lack);
+	}
+	putc('\n', notes->out);
+	return true;
+}
+
+/* The rows of the table, and what calls them, which has rows by --cum alone. */
+static void note_share(struct sp_view_notes *notes, const struct unnamed *u,
+		       double whole)
+{
+	const double callers = lost_bytes(u) - u->flat_bytes;
+	const bool has_flat = sp_view_note_matters(u->flat_bytes, whole);
+	const bool has_callers = sp_view_note_matters(callers, whole);
+	FILE *out = sp_view_note(notes);
+
+	if (has_flat)
+		fprintf(out, "%s of the bytes are in functions without names",
+			sp_text_percent(u->flat_bytes, whole).text);
+	if (has_callers || !has_flat)
+		fprintf(out, "%s%s %s callers without names",
+			has_flat ? ", " : "",
+			sp_text_percent(has_flat ? callers : lost_bytes(u),
+					whole)
+				.text,
+			has_flat ? "more have" : "of the bytes have");
+	fputs(": ", out);
+}
+
+static void note_missing(struct sp_view_notes *notes, const struct unnamed *u,
+			 const struct sp_profile *p)
+{
+	const char *run = sp_profile_info(p, "setting.run");
+
+	sp_text_print(notes->out, u->module->path);
+	putc(' ', notes->out);
+	sp_text_print(notes->out, u->reason);
+	/* `run` has tried. */
+	fputs(run && *run
+		      ? "; if there is a copy of it: sampleprof symbolize "
+			"--module PATH=COPY\n"
+		      : "; keep the names in the profile before a rebuild or a "
+			"move: sampleprof run does it, or sampleprof "
+			"symbolize\n",
+	      notes->out);
+}
+
+static void note_module(struct sp_view_notes *notes, struct unnamed *u,
+			const struct sp_profile *p, double whole,
+			struct stripped *all)
+{
+	char *package = all->packages[all->n_packages];
+	bool is_moved;
+
+	note_share(notes, u, whole);
 	if (u->reason) {
-		sp_text_print(notes->out, u->module->path);
-		putc(' ', notes->out);
-		sp_text_print(notes->out, u->reason);
-		fputs("; keep the names in the profile before a rebuild or a "
-		      "move: sampleprof run does it, or sampleprof symbolize\n",
-		      notes->out);
+		note_missing(notes, u, p);
 		return;
 	}
 	sp_text_print(notes->out, sp_text_base_name(u->module->path));
-	if (sp_package_of_debug(SP_PACKAGE_LISTS, u->module->path, package))
-		fprintf(notes->out,
-			" is stripped: install %s, or use "
-			"--debuginfod\n",
+	is_moved = print_moved(notes, u, all);
+	u->lack = NULL; /* it is said */
+	if (is_moved)
+		return;
+	all->is_any = true;
+	if (!u->module->is_main)
+		all->libraries[all->n_libraries++] = u->module;
+	if (sp_package_of_debug(SP_PACKAGE_LISTS, u->module->path, package)) {
+		fprintf(notes->out, " is stripped: %s has its names\n",
 			package);
-	else
-		fputs(" is stripped: build it with -g and do not strip it, or "
-		      "use --debuginfod\n",
+		all->n_packages++;
+	} else {
+		fputs(" is stripped: build it with -g and do not strip it\n",
 		      notes->out);
+	}
+}
+
+/* Up to the first dot, which versions and systems stand behind. */
+static void print_pattern(FILE *out, const struct stripped *all)
+{
+	fputs(all->n_libraries > 1 ? "'^(" : "'^", out);
+	for (size_t i = 0; i < all->n_libraries; i++) {
+		const char *name = sp_text_base_name(all->libraries[i]->path);
+
+		if (i)
+			putc('|', out);
+		for (; *name && *name != '.'; name++) {
+			if (strchr("+()[]{}^$*?|\\", *name))
+				putc('\\', out);
+			/* What ends the word, or is no text, is any byte. */
+			putc(*name == '\'' || *name < ' ' || *name > '~'
+				     ? '.'
+				     : *name,
+			     out);
+		}
+	}
+	fputs(all->n_libraries > 1 ? ")\\.'" : "\\.'", out);
+}
+
+static void print_file(FILE *out, const struct sp_profile *p)
+{
+	putc(' ', out);
+	if (p->n_parts == 1)
+		sp_text_print_shell(out, p->path);
+	else
+		fputs("FILE", out);
+}
+
+/* Commands on lines of their own, as the shell takes them. */
+static void print_remedies(FILE *out, const struct stripped *all,
+			   const struct sp_profile *p)
+{
+	const char *servers = getenv("DEBUGINFOD_URLS");
+
+	if (all->n_packages) {
+		sp_lines_print_whole(out, "    ");
+		sp_package_print_install(
+			out, SP_PACKAGE_ETC,
+			(const char(*)[SP_PACKAGE_NAME_MAX])all->packages,
+			all->n_packages);
+		fputs("  # as root\n", out);
+	}
+	sp_lines_print_whole(out, "    ");
+	if (!servers || !*servers)
+		fprintf(out, "DEBUGINFOD_URLS=%s ",
+			sp_package_server(SP_PACKAGE_ETC));
+	fputs("sampleprof report --debuginfod", out);
+	print_file(out, p);
+	putc('\n', out);
+	if (!all->n_libraries)
+		return;
+	sp_lines_print_whole(out, "    sampleprof report --see-through ");
+	print_pattern(out, all);
+	print_file(out, p);
+	fputs("  # its callers have its bytes\n", out);
+}
+
+/* Whether all of its functions have names, or not. */
+static void note_lack(struct sp_view_notes *notes, const struct unnamed *u,
+		      double whole, struct stripped *all)
+{
+	if (!u->lack || u->own_bytes <= STRIPPED_SHARE_MIN * whole)
+		return;
+	fprintf(sp_view_note(notes), "%s of the bytes are in functions of ",
+		sp_text_percent(u->own_bytes, whole).text);
+	sp_text_print(notes->out, sp_text_base_name(u->module->path));
+	if (!print_moved(notes, u, all)) {
+		fputs(", ", notes->out);
+		sp_text_print(notes->out, u->lack);
+		putc('\n', notes->out);
+	}
 }
 
 void sp_view_note_unnamed(struct sp_view_notes *notes,
@@ -144,6 +308,7 @@ void sp_view_note_unnamed(struct sp_view_notes *notes,
 		.profile = a->profile,
 		.modules = calloc(n + 1, sizeof(*all.modules)),
 	};
+	struct stripped stripped = {.n_packages = 0};
 	size_t n_matter = 0;
 
 	if (!all.modules)
@@ -153,11 +318,17 @@ void sp_view_note_unnamed(struct sp_view_notes *notes,
 	for (size_t i = 0; i < aggregate->n_stacks; i++)
 		add_stack(&all, aggregate, i);
 	sp_symbolizer_problems(aggregate->symbolizer, take_reason, &all);
+	sp_symbolizer_lacks(aggregate->symbolizer, take_lack, &all);
 	qsort(all.modules, n, sizeof(*all.modules), compare_unnamed);
 	for (size_t i = 0; i < n; i++)
 		if (is_worth_saying(&all.modules[i], whole) &&
 		    n_matter++ < MODULES_MAX)
-			note_module(notes, &all.modules[i], whole);
+			note_module(notes, &all.modules[i], a->profile, whole,
+				    &stripped);
+	for (size_t i = 0; i < n; i++)
+		note_lack(notes, &all.modules[i], whole, &stripped);
+	if (stripped.is_any)
+		print_remedies(notes->out, &stripped, a->profile);
 	if (all.jit_reason) {
 		fputs("no names of code made at run time: ",
 		      sp_view_note(notes));

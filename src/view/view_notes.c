@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "text/lack.h"
 #include "text/style.h"
 #include "text/text.h"
 #include "view/view_note.h"
@@ -77,16 +78,22 @@ static void note_no_samples(struct sp_view_notes *notes,
 	uint64_t period = 1;
 	FILE *out;
 
-	if (sp_profile_samples(p))
+	if (sp_profile_samples(p) || p->is_cut)
 		return;
 	out = sp_view_note(notes);
 	if (!p->exact_alloc_bytes) {
 		fprintf(out,
 			"0 samples: no %s; memory that a program takes by "
 			"mmap, or from a malloc of its own, is not seen\n",
-			p->end == SP_PROFILE_END_CLEAN
+			sp_profile_has_ended(p->end)
 				? "allocation was seen"
 				: "thread has published an allocation yet");
+		return;
+	}
+	if (!seen && !sp_profile_off_bytes(p)) {
+		fputs("0 samples: all were discarded to keep the file to its "
+		      "size; a larger SAMPLEPROF_MAX_FILE keeps more\n",
+		      out);
 		return;
 	}
 	if (!seen) {
@@ -180,6 +187,18 @@ static void note_programs(struct sp_view_notes *notes,
 	}
 }
 
+static void note_seeds(struct sp_view_notes *notes, const struct sp_profile *p)
+{
+	const size_t n = sp_profile_repeated_seeds(p);
+
+	if (n)
+		fprintf(sp_view_note(notes),
+			"%zu of %zu processes %s the seed of another "
+			"(SAMPLEPROF_SEED): if they do the same, intervals of "
+			"their sum are too narrow\n",
+			n, p->n_parts, n == 1 ? "has" : "have");
+}
+
 /* The estimate of all that was allocated checks the whole: its total is known.
  */
 static void note_self_check(struct sp_view_notes *notes,
@@ -188,12 +207,15 @@ static void note_self_check(struct sp_view_notes *notes,
 	const struct sp_profile *p = a->profile;
 	const struct sp_estimation how = {.method = SP_METHOD_P3,
 					  .confidence = SELF_CHECK_CONFIDENCE};
+	const struct sp_whole whole = sp_whole_of(p);
 	struct sp_interval estimate =
 		sp_estimate_bytes(&how, &a->population.all);
 	double least = (double)(p->exact_alloc_bytes - p->unsampled_bytes);
 	double most = least + (double)p->missing_bytes_max;
 
-	if (least <= estimate.hi && most >= estimate.lo)
+	/* Another note says why. */
+	if (!sp_whole_is_all(&whole) ||
+	    (least <= estimate.hi && most >= estimate.lo))
 		return;
 	fprintf(sp_view_note(notes),
 		"the samples do not fit the exact total: they estimate %s (%s: "
@@ -203,30 +225,36 @@ static void note_self_check(struct sp_view_notes *notes,
 		sp_text_interval(estimate).text);
 }
 
-/* Rows of the peak are sums, its value is kept within its limits (E25). */
+/* Rows are of one moment, the peak's value is kept within its limits (E25). */
 static void note_peak(struct sp_view_notes *notes, const struct sp_analysis *a)
 {
 	const double rows = sp_estimate_bytes_value(&a->how, &a->view->all);
+	const bool is_at_another =
+		!a->filter && a->selection.at_ns != a->peak.time_ns;
 
 	if (a->selection.view != SP_VIEW_PEAK ||
 	    fabs(rows - a->peak.bytes.value) <= 0.005 * rows)
 		return;
 	fprintf(sp_view_note(notes),
 		"rows do not add up to the peak above: %s\n",
-		a->filter ? "they are of the moment at which the whole program "
-			    "had most live bytes"
-		: a->profile->n_parts > 1
-			? "the processes had their peaks at different times"
-			: "the peak was moved to the nearer of its limits");
+		is_at_another ? "they are of another moment (--at)"
+		: a->filter   ? "they are of the moment at which the whole "
+				"program had most live bytes"
+			    : "the peak was moved to the nearer of its limits");
 }
 
 static void note_live(struct sp_view_notes *notes, const struct sp_analysis *a)
 {
 	const struct sp_profile *p = a->profile;
+	const char *unseen = sp_lack_unseen(sp_profile_unseen(p));
 
 	if (!a->live)
 		return;
-	if (sp_profile_info(p, "forked"))
+	if (p->n_parts > 1 && unseen)
+		fprintf(sp_view_note(notes),
+			"live bytes of some processes do not contain %s\n",
+			unseen);
+	else if (sp_profile_unseen(p) == SP_UNSEEN_FORK)
 		fputs("this is a forked child: its live bytes do not contain "
 		      "what its parent had allocated before the fork\n",
 		      sp_view_note(notes));
@@ -238,12 +266,20 @@ static void note_live(struct sp_view_notes *notes, const struct sp_analysis *a)
 			sp_text_count(p->unmatched_frees).text);
 }
 
+/* Before all others: what the figures above do not say. */
+static void note_lack(struct sp_view_notes *notes, const struct sp_profile *p)
+{
+	const struct sp_whole whole = sp_whole_of(p);
+
+	if (sp_whole_is_all(&whole))
+		return;
+	sp_lack_print(sp_view_note(notes), &whole);
+	putc('\n', notes->out);
+}
+
 static void note_full(struct sp_view_notes *notes, const struct sp_profile *p)
 {
-	const char *text = sp_profile_info(p, "full_ns");
-	uint64_t ns;
-
-	if (!text || !sp_parse_u64(text, &ns))
+	if (!p->full_ns)
 		return;
 	fprintf(sp_view_note(notes),
 		"the file or its disk was full at %s (limit %s): later "
@@ -251,7 +287,8 @@ static void note_full(struct sp_view_notes *notes, const struct sp_profile *p)
 		"of that moment; set SAMPLEPROF_MAX_FILE (by default 64G or a "
 		"quarter of the free disk), or SAMPLEPROF_PERIOD to more than "
 		"1\n",
-		sp_text_moment(ns).text, sp_text_size(p->max_file_bytes).text);
+		sp_text_moment(p->full_ns).text,
+		sp_text_size(p->max_file_bytes).text);
 }
 
 static void note_crowded(struct sp_view_notes *notes,
@@ -387,12 +424,15 @@ static void note_times(struct sp_view_notes *notes, const struct sp_profile *p)
 	      notes->out);
 }
 
-void sp_view_notes_print_completeness(FILE *out, const struct sp_profile *p)
+static void print_end(FILE *out, const struct sp_profile *p)
 {
-	fputs("\nfile: ", out);
 	switch (p->end) {
 	case SP_PROFILE_END_CLEAN:
 		fputs("complete, the process ended cleanly", out);
+		break;
+	case SP_PROFILE_END_DETACHED:
+		fputs("complete until it was detached; the process went on",
+		      out);
 		break;
 	case SP_PROFILE_END_KILLED:
 		fputs("ends where the process was killed or left without "
@@ -406,7 +446,18 @@ void sp_view_notes_print_completeness(FILE *out, const struct sp_profile *p)
 		fputs("the process is still running: figures as of now", out);
 		break;
 	}
-	if (p->missing_bytes_max)
+}
+
+void sp_view_notes_print_completeness(FILE *out, const struct sp_profile *p)
+{
+	const struct sp_whole whole = sp_whole_of(p);
+
+	fputs("\nfile: ", out);
+	if (sp_whole_is_all(&whole))
+		print_end(out, p);
+	else
+		sp_lack_print(out, &whole);
+	if (p->missing_bytes_max && p->missing_bytes_max != UINT64_MAX)
 		fprintf(out, "; up to %s may be missing from exact totals",
 			sp_text_bytes((double)p->missing_bytes_max).text);
 	putc('\n', out);
@@ -422,10 +473,12 @@ void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,
 		note_no_samples(&notes, p);
 	else
 		note_no_mapping(&notes, p);
+	note_lack(&notes, p);
 	note_empty_view(&notes, analysis);
 	note_diagnosis(&notes, p);
 	note_attached(&notes, p);
 	note_programs(&notes, p);
+	note_seeds(&notes, p);
 	note_self_check(&notes, analysis);
 	note_peak(&notes, analysis);
 	note_live(&notes, analysis);

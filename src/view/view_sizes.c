@@ -221,7 +221,7 @@ static struct sp_text_cell size_text(double size)
 
 static void print_estimated_percentiles(FILE *out, const struct sp_analysis *a)
 {
-	const bool is_exact = a->view->all.all.period_bytes == 1;
+	const bool is_exact = sp_analysis_is_every(a);
 	struct sp_interval size;
 
 	fprintf(out, "\n  of the bytes, estimated\n");

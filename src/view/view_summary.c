@@ -2,14 +2,17 @@
 #include "view/view_summary.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/parse.h"
 #include "report/phases.h"
 #include "report/question.h"
+#include "text/lack.h"
 #include "text/lines.h"
 #include "text/style.h"
 #include "text/text.h"
+#include "view/view_memory.h"
 
 /* A longer command line would push the figures out of sight. */
 #define COMMAND_BYTES_MAX 240
@@ -73,14 +76,15 @@ static void print_ends(FILE *out, const struct sp_profile *p)
 		[SP_PROFILE_END_CLEAN] = "ended cleanly",
 		[SP_PROFILE_END_EXEC] = "executed another program",
 		[SP_PROFILE_END_KILLED] = "without an end: killed, or _exit",
+		[SP_PROFILE_END_DETACHED] = "detached",
 	};
 	size_t n[sizeof(texts) / sizeof(*texts)] = {0};
 	const char *between = "";
 
 	for (size_t i = 0; i < p->n_parts; i++)
 		n[p->parts[i].end]++;
-	if (n[p->end] == p->n_parts) {
-		fputs(sp_text_end(p->end, p->end_kind).text, out);
+	if (n[p->end] == p->n_parts || p->n_parts == 1) {
+		fputs(sp_lack_end_of(p).text, out);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(n) / sizeof(*n); i++) {
@@ -189,6 +193,12 @@ static void print_mapped(FILE *out, const struct sp_analysis *a)
 							  : " at the end");
 }
 
+/* Then there is no figure of the heap. */
+static bool has_seen_none(const struct sp_profile *p)
+{
+	return p->has_unseen && !p->exact_alloc_objects;
+}
+
 static void print_exact(FILE *out, const struct sp_profile *p)
 {
 	const bool is_exact = sp_profile_is_exact(p);
@@ -197,23 +207,31 @@ static void print_exact(FILE *out, const struct sp_profile *p)
 		print_made(out, p);
 		return;
 	}
+	if (has_seen_none(p)) {
+		fputs("  allocated not seen: see the notes\n", out);
+		return;
+	}
+	if (p->missing_bytes_max == UINT64_MAX && !p->exact_alloc_bytes) {
+		fputs("  allocated not known: the file ends before its "
+		      "totals\n",
+		      out);
+		return;
+	}
 	fprintf(out, "  allocated %s%s in %s allocation%s%s",
 		is_exact ? "" : "at least ",
 		sp_text_bytes((double)p->exact_alloc_bytes).text,
 		sp_text_count(p->exact_alloc_objects).text,
 		sp_text_plural(p->exact_alloc_objects),
 		is_exact ? ", exact" : "");
-	if (p->missing_bytes_max)
+	if (p->missing_bytes_max && p->missing_bytes_max != UINT64_MAX)
 		fprintf(out, " (up to %s more)",
 			sp_text_bytes((double)p->missing_bytes_max).text);
 	putc('\n', out);
-	if (p->unsampled_bytes > p->discarded_bytes)
+	if (sp_profile_off_bytes(p))
 		fprintf(out,
 			"  unsampled %s of that: sampling was off, and the "
 			"estimates below lack it\n",
-			sp_text_bytes((double)(p->unsampled_bytes -
-					       p->discarded_bytes))
-				.text);
+			sp_text_bytes((double)sp_profile_off_bytes(p)).text);
 	print_window(out, p);
 }
 
@@ -233,8 +251,17 @@ static void print_phase(FILE *out, const struct sp_analysis *a)
 
 static void print_when(FILE *out, uint64_t at_ns, const struct sp_profile *p)
 {
+	const struct sp_whole whole = sp_whole_of(p);
+
 	if (at_ns != SP_NEVER)
 		fprintf(out, " at %s", sp_text_moment(at_ns).text);
+	else if (!whole.known_ns)
+		fputs(" as far as the file tells", out);
+	else if (whole.known_ns != SP_NEVER)
+		fprintf(out, " at %s, after which it is not known",
+			sp_text_moment(whole.known_ns).text);
+	else if (p->end == SP_PROFILE_END_DETACHED && p->n_parts == 1)
+		fputs(" when it was detached", out);
 	else if (p->end == SP_PROFILE_END_RUNNING && p->n_parts == 1)
 		fputs(" now", out);
 	else
@@ -248,6 +275,15 @@ static void print_when_peak(FILE *out, uint64_t at_ns,
 {
 	fprintf(out, " at %s",
 		sp_text_moment_within(at_ns, p->time_error_ns).text);
+}
+
+static void print_peak_moment(FILE *out, const struct sp_analysis *a,
+			      uint64_t peak_ns)
+{
+	if (peak_ns == SP_NEVER)
+		print_when(out, SP_NEVER, a->profile);
+	else
+		print_when_peak(out, peak_ns, a->profile);
 }
 
 static void print_sums(FILE *out, const struct sp_analysis *a,
@@ -283,10 +319,18 @@ static void print_chosen(FILE *out, const struct sp_analysis *a)
 
 static void print_live(FILE *out, const struct sp_analysis *a)
 {
-	if (!a->live)
+	const struct sp_whole whole = sp_whole_of(a->profile);
+
+	if (!a->live || has_seen_none(a->profile))
 		return;
 	fputs(a->profile->resident ? "  resident  " : "  live      ", out);
-	print_sums(out, a, &a->live->all);
+	if (a->live->all.is_unknown && a->live->all.all.samples)
+		fputs(sp_text_bytes(
+			      sp_estimate_bytes_value(&a->how, &a->live->all))
+			      .text,
+		      out);
+	else
+		print_sums(out, a, &a->live->all);
 	print_when(out, a->live_at_ns, a->profile);
 	putc('\n', out);
 	if (a->profile->is_timeless) {
@@ -295,67 +339,20 @@ static void print_live(FILE *out, const struct sp_analysis *a)
 		      out);
 		return;
 	}
-	fprintf(out, "  peak      %s",
-		sp_text_estimate_cell(a->peak.bytes, a->peak.samples).text);
-	if (a->peak.samples)
-		print_when_peak(out, a->peak.time_ns, a->profile);
+	fputs("  peak      ", out);
+	if (isfinite(a->peak.bytes.hi))
+		fprintf(out, "%s%s", whole.is_turned ? "at least " : "",
+			sp_text_estimate_cell(a->peak.bytes, a->peak.samples)
+				.text);
+	else
+		fputs(sp_text_interval(a->peak.bytes).text, out);
+	if (a->peak.samples &&
+	    (isfinite(a->peak.bytes.hi) || a->peak.bytes.lo > 0))
+		print_peak_moment(out, a, a->peak.rows_ns);
+	if (a->profile->window_ns)
+		fprintf(out, "; before %s it is not known",
+			sp_text_duration(a->profile->window_ns).text);
 	putc('\n', out);
-}
-
-/* Answers the most common question: why top and ps have another figure. */
-static void print_rss(FILE *out, const struct sp_analysis *a)
-{
-	const enum sp_view view = a->selection.view;
-	const struct sp_profile *p = a->profile;
-
-	if (!p->n_rss || p->samples_of != SP_SAMPLES_ALLOCATED ||
-	    (view != SP_VIEW_LIVE && view != SP_VIEW_PEAK))
-		return;
-	fprintf(out,
-		"  RSS       %s at its peak, %s last: what it has beyond live "
-		"bytes is allocator overhead, freed memory that the allocator "
-		"keeps, stacks, code, mapped files\n",
-		sp_text_bytes((double)sp_analysis_peak_rss(p)).text,
-		sp_text_bytes((double)p->rss[p->n_rss - 1].rss_bytes).text);
-}
-
-/* Beyond it malloc returns NULL, which few programs survive. */
-static void print_address_space(FILE *out, const struct sp_profile *p)
-{
-	const char *text = sp_profile_info(p, "limit.address_space");
-	uint64_t bytes;
-
-	if (text && sp_parse_u64(text, &bytes) && p->n_parts == 1 &&
-	    (p->end == SP_PROFILE_END_KILLED ||
-	     p->end == SP_PROFILE_END_RUNNING))
-		fprintf(out,
-			"  limit     %s of address space (RLIMIT_AS), beyond "
-			"which malloc returns NULL\n",
-			sp_text_bytes((double)bytes).text);
-}
-
-/* Of a process that is there, or was killed. */
-static void print_limit(FILE *out, const struct sp_profile *p)
-{
-	const uint64_t limit = sp_profile_memory_limit(p);
-	const struct sp_rss *last = p->n_rss ? &p->rss[p->n_rss - 1] : NULL;
-
-	print_address_space(out, p);
-	if (limit == SP_NEVER || p->n_parts != 1 ||
-	    (p->end != SP_PROFILE_END_KILLED &&
-	     p->end != SP_PROFILE_END_RUNNING))
-		return;
-	fprintf(out, "  limit     %s of memory in its control group",
-		sp_text_bytes((double)limit).text);
-	if (last)
-		fprintf(out, "; RSS at %s: %s, %.1f %% of it",
-			sp_text_moment(last->time_ns).text,
-			sp_text_bytes((double)last->rss_bytes).text,
-			100 * (double)last->rss_bytes / (double)limit);
-	fputs(!p->end_kind && sp_profile_is_killed_for_memory(p)
-		      ? ": probably killed for memory\n"
-		      : "\n",
-	      out);
 }
 
 static void print_view_moment(FILE *out, const struct sp_analysis *a)
@@ -380,8 +377,13 @@ static void print_view_moment(FILE *out, const struct sp_analysis *a)
 		return;
 	case SP_VIEW_PEAK:
 		fputs("peak: what was alive", out);
-		print_when_peak(out, s->at_ns, p);
-		fputs(", at the peak of live bytes", out);
+		print_peak_moment(out, a, s->peak_ns);
+		fputs(s->at_ns == a->peak.time_ns || a->filter
+			      ? ", at the peak of live bytes"
+		      : s->at_ns == a->peak.other_ns
+			      ? ", which may be the peak as well"
+			      : ", not the peak of live bytes",
+		      out);
 		return;
 	case SP_VIEW_LEAKS:
 		fputs("leaks: what is alive", out);
@@ -405,6 +407,22 @@ static void print_view_moment(FILE *out, const struct sp_analysis *a)
 		fputs("temporary: freed before its thread allocated anything "
 		      "else",
 		      out);
+}
+
+/* Rows are of one moment: how to see those of the other. */
+static void print_other_peak(FILE *out, const struct sp_analysis *a)
+{
+	const struct sp_selection *s = &a->selection;
+
+	if (s->view != SP_VIEW_PEAK || a->filter ||
+	    a->peak.other_ns == SP_NEVER || s->at_ns != a->peak.time_ns)
+		return;
+	fprintf(out, "  or        %s",
+		sp_text_estimate_cell(a->peak.other_bytes, a->peak.samples)
+			.text);
+	print_when_peak(out, a->peak.other_ns, a->profile);
+	fprintf(out, ", see --view peak --at %" PRIu64 "ns\n",
+		a->peak.other_ns);
 }
 
 static void print_subset(FILE *out, const struct sp_analysis *a)
@@ -531,12 +549,14 @@ void sp_view_summary_print_method(FILE *out, const struct sp_analysis *a,
 {
 	const struct sp_profile *p = a->profile;
 	const size_t n_stacks = count_stacks(a->alloc, p->n_stacks);
+	const struct sp_whole whole = sp_whole_of(p);
 
 	putc('\n', out);
 	sp_style_begin(out, SP_STYLE_QUIET);
 	if (p->samples_of != SP_SAMPLES_ALLOCATED) {
-		fprintf(out, "every mapping of %s and more, exact,",
-			sp_text_size(SP_FORMAT_MAP_BYTES_MIN).text);
+		fprintf(out, "every mapping of %s and more%s,",
+			sp_text_size(SP_FORMAT_MAP_BYTES_MIN).text,
+			sp_whole_is_all(&whole) ? ", exact" : "");
 		print_places(out, p, n_stacks);
 		return;
 	}
@@ -556,14 +576,14 @@ void sp_view_summary_print_header(FILE *out, const struct sp_analysis *a)
 	print_run(out, a);
 	print_labels(out, a->profile);
 	print_fraction(out, a->profile);
-	print_limit(out, a->profile);
+	sp_view_memory_print_limit(out, a->profile);
 	print_exact(out, a->profile);
 	if (a->selection.phase)
 		print_phase(out, a);
 	print_chosen(out, a);
 	print_live(out, a);
 	print_mapped(out, a);
-	print_rss(out, a);
+	sp_view_memory_print_rss(out, a);
 }
 
 void sp_view_summary_print_view(FILE *out, const struct sp_analysis *a)
@@ -572,6 +592,7 @@ void sp_view_summary_print_view(FILE *out, const struct sp_analysis *a)
 	print_view_moment(out, a);
 	print_subset(out, a);
 	putc('\n', out);
+	print_other_peak(out, a);
 	print_filter(out, a);
 	print_selected(out, a);
 }

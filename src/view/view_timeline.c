@@ -57,8 +57,10 @@ static void choose_scale(struct plot *plot)
 	double live = 0, most_rss = 0, rss;
 
 	for (size_t i = 0; i < COLUMNS; i++) {
-		if (plot->points[i].live_bytes.hi > live)
-			live = plot->points[i].live_bytes.hi;
+		const struct sp_interval *at = &plot->points[i].live_bytes;
+
+		/* Where there is no upper limit all above is possible. */
+		live = fmax(live, isfinite(at->hi) ? at->hi : at->value);
 		if (rss_of(plot, i, &rss) && rss > most_rss)
 			most_rss = rss;
 	}

@@ -115,24 +115,11 @@ static struct sp_text_cell join_cell(const struct table *table,
 	return cell;
 }
 
-/* "1,200 [1,050, 1,380]" */
 static struct sp_text_cell objects_cell(const struct table *table,
 					const struct sp_class_sums *sums)
 {
-	struct sp_interval n =
-		sp_estimate_objects(&table->aggregate->how, sums);
-	struct sp_text_cell cell;
-
-	if (n.lo < n.hi)
-		snprintf(cell.text, sizeof(cell.text), "%.14s [%.14s, %.14s]",
-			 sp_text_count(sp_text_to_count(nearbyint(n.value)))
-				 .text,
-			 sp_text_count(sp_text_to_count(floor(n.lo))).text,
-			 sp_text_count(sp_text_to_count(ceil(n.hi))).text);
-	else
-		snprintf(cell.text, sizeof(cell.text), "%.14s exact",
-			 sp_text_count(sp_text_to_count(n.value)).text);
-	return cell;
+	return sp_text_objects_cell(
+		sp_estimate_objects(&table->aggregate->how, sums));
 }
 
 static void fill_row(struct table *table, struct row *row,
@@ -266,8 +253,7 @@ static void print_rest(FILE *out, const struct table *table)
 			a->order == SP_AGGREGATE_BY_CUM ? " --top 0" : "");
 }
 
-/* The rows end before the first one that is 0 in the column of the order. */
-static size_t count_rows(const struct sp_aggregate *aggregate, size_t n_max)
+size_t sp_view_top_rows(const struct sp_aggregate *aggregate, size_t n_max)
 {
 	const bool by_flat = aggregate->order == SP_AGGREGATE_BY_FLAT ||
 			     aggregate->order == SP_AGGREGATE_BY_COUNT;
@@ -294,7 +280,7 @@ int sp_view_top_print(FILE *out, const struct sp_aggregate *aggregate,
 		      struct sp_error *err)
 {
 	struct table table = {.aggregate = aggregate,
-			      .n_rows = count_rows(aggregate, n_max)};
+			      .n_rows = sp_view_top_rows(aggregate, n_max)};
 
 	if (!aggregate->n_functions)
 		return 0;

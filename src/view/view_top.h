@@ -8,6 +8,10 @@
 #include "base/error.h"
 #include "report/aggregate.h"
 
+/* How many of the first n_max (0: all) are printed: those before the first one
+ * that is 0 in the column of the order. */
+size_t sp_view_top_rows(const struct sp_aggregate *aggregate, size_t n_max);
+
 /*
  * The table of the first n_max functions (0: all) in the present order of the
  * aggregate: bytes with their intervals, shares as in pprof, samples, and if

@@ -38,7 +38,12 @@ def report(args, path):
                          check=False)
     if run.returncode not in (0, 1):
         sys.exit(f"sampleprof-report ended with {run.returncode}")
-    return json.loads(run.stdout) if run.returncode == 0 else None
+    if run.returncode != 0:
+        return None
+    said = json.loads(run.stdout)
+    for stack in said["stacks"]:
+        stack["frames"] = [said["frames"][i] for i in stack["frames"]]
+    return said
 
 
 def read(path):
@@ -59,7 +64,9 @@ def stacks_of_reader(found):
 
 
 def without_parameters(function):
-    """As the report shows a name of the file, which has them."""
+    """As the report shows a name of the file, which has them, and a home."""
+    if function.endswith("]"):
+        function = function.partition(" [in ")[0]
     depth = 0
     for at in range(len(function) - 1, 0, -1):
         depth += {")": 1, "(": -1}.get(function[at], 0)
@@ -116,7 +123,7 @@ def compare(name, mine, theirs):
         return
     for key in ("pid", "period_bytes", "seed", "samples", "unmatched_frees"):
         same(f"{name}: {key}", mine[key], theirs[key])
-    same(f"{name}: clean", mine["clean"], theirs["end"] == "clean")
+    same(f"{name}: clean", mine["clean"], theirs["end"] in ("clean", "detached"))
     same(f"{name}: exact", mine["exact"], list(theirs["exact"].values()))
     same(f"{name}: law", (bool(mine["flags"] & 2), bool(mine["flags"] & 4)),
          (theirs["law"] == "dotnet", theirs["has_frees"]))

@@ -59,7 +59,7 @@ class Profile:
         if data[:8] != b"\x89sprof\r\n" or len(data) < 8192:
             raise Damage("not a profile")
         (version, size, chunk, self.flags, self.file_id, self.pid, _ticks,
-         _start, self.period_bytes, self.seed, _max_file, self.check_in,
+         _start, self.period_bytes, self.seed, self.max_file, self.check_in,
          check) = struct.unpack("<4I9Q", data[8:96])
         if version != 1:
             raise Damage(f"version {version} is not known")
@@ -424,6 +424,16 @@ class Profile:
         return [[*s[:4], s[3] if s[1] < self.since else s[4], s[5]]
                 for s in found]
 
+    def look_at_length(self, length):
+        """Is it cut, and even before the end of the thread slots?"""
+        whole = max(self.chunks, 1) * CHUNK
+        if self.end_kind != 1:
+            whole = max(whole, self.max_file)
+        self.is_headless = length < CHUNK
+        self.is_cut = self.is_headless or (
+            not self.columns.events.has_last if self.flags & PACKED
+            else length < whole)
+
     def settle(self):
         """Each sample once, and none that ended before the window."""
         once = {s["id"]: s for s in reversed(self.samples)}
@@ -461,6 +471,7 @@ def read(path):
         except OSError as error:
             if error.errno != errno.ENXIO:  # no data behind this
                 raise
+        profile.look_at_length(os.fstat(fd).st_size)
     profile.take_columns()
     if profile.flags & ADDRESSES:
         profile.pair_addresses()
@@ -490,7 +501,8 @@ def summary(profile):
             default=profile.period_bytes),
         "seed": str(profile.seed), "clean": profile.end_kind == 1,
         "exact": [*profile.total, profile.end_kind == 1 and
-                  not profile.missing, profile.missing],
+                  not profile.missing and not profile.is_cut,
+                  None if profile.is_headless else profile.missing],
         "samples": len(profile.samples), "losses": profile.losses,
         "stacks": [{"samples": samples, "flags": 0, "frames": [],
                     **profile.stacks.get(number, {})}

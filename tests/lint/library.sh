@@ -6,6 +6,9 @@
 # Usage: library.sh CHECK LIBRARY [ARGUMENT]
 #   exports LIST       exports the names in LIST, no other, none with a version
 #   imports LIST       every undefined symbol is in LIST
+#   intercepted ROOT   calls nothing of the C library that a sanitizer or
+#                      valgrind intercepts, neither as an undefined symbol nor
+#                      by a name that the agent's sources look up
 #   glibc MAX          no symbol version above GLIBC_MAX, not even of a weak
 #                      symbol: the loader wants the version all the same
 #   needed             needs libc.so.6 and nothing else
@@ -57,6 +60,54 @@ check_imports() {
 			<(nm -D --undefined-only "$library" |
 				awk '{ sub(/@.*/, "", $NF); print $NF }' |
 				sort -u))"
+}
+
+# Names that sanitizers define, those of gcc and of clang.
+of_sanitizers() {
+	local name
+	for name in asan hwasan lsan tsan ubsan; do
+		nm -D --defined-only "$(gcc -print-file-name="lib$name.so")" \
+			2>/dev/null | awk '{ print $NF }' || true
+	done | sed 's/@.*//'
+	for name in asan hwasan lsan memprof msan tsan ubsan_standalone; do
+		nm --defined-only "$(clang --print-file-name="libclang_rt.$name-$(uname -m).a" \
+			2>/dev/null)" 2>/dev/null |
+			sed -n 's/.* ___*interceptor_\(trampoline_\)*//p' || true
+	done
+}
+
+# Names of functions that valgrind replaces, or wraps, at whatever address they
+# have: _vgr20010ZU_libcZdsoZa_strlen, with Zu for _ and ZA for @.
+of_valgrind() {
+	nm -D --defined-only /usr/libexec/valgrind/vgpreload_*-linux.so \
+		2>/dev/null | sed -n 's/.* _vg[a-z][0-9]*Z[UZ]_[^_]*_//p' |
+		sed 's/ZA.*//; s/Zu/_/g'
+}
+
+# looked_up FUNCTION...: the names that they are called with.
+looked_up() {
+	local function
+	for function; do
+		grep -rhoE "$function\\(\"[^\"]+\"" "$argument/src/agent" |
+			sed 's/.*"\(.*\)"/\1/' || true
+	done
+}
+
+# What we define ourselves, in the program's way, is passed on for it.
+check_intercepted() {
+	local everywhere tools valgrind
+	valgrind=$(of_valgrind | sort -u)
+	tools=$({ of_sanitizers; echo "$valgrind"; } | sort -u)
+	grep -qx strlen <<<"$tools" || exit 77
+	everywhere=$({ nm -D --undefined-only "$library" |
+		awk '{ sub(/@.*/, "", $NF); print $NF }'
+		looked_up sp_linkmap_global sp_linkmap_next; } |
+		sort -u | comm -23 - <(exported))
+	none "functions that tools intercept" "$(comm -12 <(echo "$tools") \
+		<(echo "$everywhere"))"
+	none "functions that valgrind intercepts wherever they are" \
+		"$(comm -12 <(echo "$valgrind") \
+			<(looked_up sp_linkmap_libc sp_linkmap_find | sort -u))"
 }
 
 check_glibc() {
@@ -115,7 +166,7 @@ check_recursion() {
 }
 
 case $check in
-exports | imports | glibc | needed | binding | tls | registers | recursion)
+exports | imports | intercepted | glibc | needed | binding | tls | registers | recursion)
 	"check_$check"
 	;;
 *)

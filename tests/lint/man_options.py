@@ -24,6 +24,7 @@ import textwrap
 PAGES = {"": "sampleprof.1", "run": "sampleprof.1", "ps": "sampleprof.1",
          "ctl": "sampleprof.1", "serve": "sampleprof.1",
          "push": "sampleprof.1", "attach": "sampleprof.1",
+         "detach": "sampleprof.1",
          "lab": "sampleprof-lab.1"}
 OTHERS = "sampleprof-report.1"
 ENTRY = re.compile(r'(\.\\" option (\S*) --(\S+)\n)(.*?)(\.\\" end\n)', re.S)

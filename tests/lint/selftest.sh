@@ -108,6 +108,7 @@ test_tree() {
 	accepts size "$lint/size.sh" .
 	accepts prose "$lint/prose.py" .
 	accepts knobs "$lint/knobs.sh" .
+	accepts written "$lint/written.sh" .
 	[ -z "$(command -v shellcheck)" ] || accepts shell "$lint/shell.sh" .
 	[ -z "$(command -v groff)" ] || accepts man "$lint/man.sh" docs/man 1.2.3
 
@@ -119,6 +120,13 @@ test_tree() {
 	printf 'SAMPLEPROF_THREE\n' >>README.md
 	refuses "setting that is none" "SAMPLEPROF_THREE is no setting" \
 		"$lint/knobs.sh" .
+	tree
+	echo 'void f(void) { rename("a", "b"); }' >src/read/p.c
+	refuses "renamed by a path" "by a path" "$lint/written.sh" .
+	echo 'int f(void) { return open("a", O_RDWR); }' >src/read/p.c
+	refuses "opened for writing" "opened for writing" "$lint/written.sh" .
+	echo 'void *f(void) { return fopen("a", "ae"); }' >src/read/p.c
+	refuses "a stream for writing" "opened for writing" "$lint/written.sh" .
 	tree
 	echo '#include "agent/process/b.h"' >src/read/p.c
 	refuses "read on agent" "read may not include agent/process" \
@@ -240,6 +248,22 @@ void *malloc(size_t n) { return (void *)(n + 1); }'
 	echo getppid >"$list"
 	refuses "unlisted import" getpid \
 		"$lint/library.sh" imports "$so" "$list"
+	mkdir -p "$scratch/looks/src/agent"
+	echo 'f = sp_linkmap_libc("gettid");' >"$scratch/looks/src/agent/a.c"
+	accepts intercepted "$lint/library.sh" intercepted "$so" "$scratch/looks"
+	echo 'f = sp_linkmap_libc("pthread_mutex_lock");' \
+		>"$scratch/looks/src/agent/a.c"
+	refuses "what valgrind wraps" pthread_mutex_lock \
+		"$lint/library.sh" intercepted "$so" "$scratch/looks"
+	echo 'f = sp_linkmap_global("sigaction");' \
+		>"$scratch/looks/src/agent/a.c"
+	refuses "what sanitizers define" sigaction \
+		"$lint/library.sh" intercepted "$so" "$scratch/looks"
+	library copies <<<'
+		#include <string.h>
+		void *f(void *p, size_t n) { return memcpy(p, "text", n); }'
+	refuses "an import that tools intercept" memcpy "$lint/library.sh" \
+		intercepted "$scratch/copies.so" "$scratch"
 	accepts glibc "$lint/library.sh" glibc "$so" 2.2.5
 	refuses "too new a glibc" getpid "$lint/library.sh" glibc "$so" 2.2.4
 	for check in needed binding tls registers recursion; do
@@ -409,6 +433,31 @@ test_equations() {
 		"$lint/equations.py" .
 }
 
+# planted BODY: a project of one function, which was compiled.
+planted() {
+	tree
+	cp "$root/.clang-tidy" .
+	printf '#include <stdlib.h>\n\nint sp_f(int a)\n{\n%s\n}\n' "$1" \
+		>src/base/f.c
+	printf '[{"directory": "%s", "file": "%s", "command": "%s"}]\n' "$PWD" \
+		"$PWD/src/base/f.c" "cc -DNDEBUG -c f.c" >compile_commands.json
+}
+
+test_analysis() {
+	local check=("$lint/analysis.py" . .)
+	planted 'return a;'
+	accepts analysis "${check[@]}"
+	planted 'int *p = a ? &a : NULL; return *p;'
+	refuses "path to a null pointer" clang-analyzer-core.NullDereference \
+		"${check[@]}"
+	planted 'int text[4] = {0}; return a ? text[3] : text[4];'
+	refuses "index beyond the end" '[arrayIndexOutOfBounds]' "${check[@]}"
+	rm src/base/f.c compile_commands.json
+	echo '[]' >compile_commands.json
+	refuses "nothing to look at" "compiles no src" "${check[@]}"
+}
+
+test_analysis
 test_tree
 test_fleet_plan
 test_equations

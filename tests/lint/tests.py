@@ -1,7 +1,8 @@
 #!/usr/bin/python3 -B
 # SPDX-License-Identifier: MIT
 """The tables of tests in docs/contributing.md are the head comments of the
-tests, up to their first empty line, and every test of the build has a row.
+tests, up to their first empty line; every test of the build has a row, and
+every row a test.
 
     tests.py ROOT [BUILD]    1, and what is wrong on standard output
     tests.py --write ROOT    write the tables
@@ -102,10 +103,11 @@ def make_tables(root):
 
 
 def registered(build):
-    """The tests of a build directory; a .refused one is of the test before."""
+    """The tests of a build directory: what has a row.  A .whole one is the
+    long form of a test, nightly.NAME the nightly part of programs.NAME."""
     listing = subprocess.run(["ctest", "--test-dir", build, "-N"], check=True,
                              capture_output=True, text=True).stdout
-    return [name.removesuffix(".refused")
+    return [name.removesuffix(".whole").replace("nightly.", "programs.", 1)
             for name in re.findall(r"Test +#\d+: (\S+)", listing)]
 
 
@@ -124,8 +126,11 @@ def main():
     wrong = [f"{name}: its source has no head comment"
              for name, text in says.items() if not text]
     if len(arguments) > 1:
+        tests = registered(arguments[1])
         wrong += [f"{name}: has no row; see tests/lint/tests.py"
-                  for name in registered(arguments[1]) if name not in says]
+                  for name in tests if name not in says]
+        wrong += [f"{name}: no build runs it" for name in says
+                  if name not in tests]
     if now != tables:
         wrong.append(f"{PAGE} has other tables: tests/lint/tests.py --write .")
         wrong += difflib.unified_diff(now.split("\n"), tables.split("\n"),

@@ -2,7 +2,9 @@
 """Shared by the tests of `sampleprof attach`: rounds of it against a process.
 """
 
+import os
 import re
+import shutil
 import subprocess
 
 import harness
@@ -11,10 +13,11 @@ COMMAND = harness.tool()
 UNITS_MS = {"ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3}
 
 
-def run(*words, check=True, tries=1):
-    """The command's output.  Against a process that is too busy it gives up
-    after 2 s, and says so: then it has that many tries."""
-    for left in range(tries - 1, -1, -1):
+def run(*words, check=True, tries=20):
+    """The command's output.  Against a process that is too busy, or gets no
+    processor, it gives up after 2 s, and says so: then it has that many tries,
+    if it has to succeed."""
+    for left in range(tries - 1 if check else 0, -1, -1):
         done = subprocess.run([COMMAND, *map(str, words)],
                               capture_output=True, check=False, text=True,
                               timeout=harness.TIMEOUT_S)
@@ -25,7 +28,7 @@ def run(*words, check=True, tries=1):
     return done
 
 
-def attach(pid, out, *options, tries=1):
+def attach(pid, out, *options, tries=20):
     """The profile, and for how many milliseconds a thread was stopped."""
     text = run("attach", pid, "--out", out, *options,
                tries=tries).stdout
@@ -34,8 +37,47 @@ def attach(pid, out, *options, tries=1):
     return path, float(value) * UNITS_MS[unit]
 
 
-def detach(pid, tries=1):
+def detach(pid, tries=20):
     run("detach", pid, tries=tries)
+
+
+def make_jail(folder, program, at=None):
+    """A root directory with the program, at that path or its own, and its
+    libraries; no /proc."""
+    lines = subprocess.run(["ldd", program], capture_output=True, check=True,
+                           text=True).stdout.split()
+    for path in [at or program] + [w for w in lines if w.startswith("/")]:
+        os.makedirs(folder + os.path.dirname(path), exist_ok=True)
+        shutil.copy(program if path == at else path, folder + path)
+
+
+def members(session):
+    """The processes that began in that session, but for zombies: the command
+    and its worker."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat", encoding="latin-1") as f:
+                state, _, _, of = f.read().rpartition(")")[2].split()[:4]
+        except OSError:
+            continue
+        if int(of) == session and state != "Z":
+            found.append(int(pid))
+    return found
+
+
+def traced_threads(pid):
+    """Of the process; none if it has ended."""
+    found = []
+    try:
+        for tid in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{tid}/status",
+                      encoding="ascii", errors="replace") as f:
+                if "TracerPid:\t0\n" not in f.read():
+                    found.append(int(tid))
+    except OSError:
+        pass
+    return found
 
 
 class Talk:

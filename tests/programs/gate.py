@@ -16,6 +16,7 @@ class Gate(harness.Case):
     def setUp(self):
         super().setUp()
         self.programs = {}
+        self.totals = {}  # what was allocated, by file
         for name in ("gated", "gated_moved", "gated_renamed"):
             path = os.path.join(self.dir, name, "app")
             os.mkdir(os.path.dirname(path))
@@ -36,6 +37,7 @@ class Gate(harness.Case):
             1 if period == "1" else 100)
         _, *truth = result.stdout.decode().split()
         self.assertGreaterEqual(profile.exact[0], int(truth[0]))
+        self.totals[profile.path] = profile.exact[0]
         return profile.path
 
     def report(self, *words, code=0, stdin=None):

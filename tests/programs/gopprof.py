@@ -1,40 +1,26 @@
 # SPDX-License-Identifier: MIT
-"""google/pprof, built from Debian's sources, and how to run it."""
+"""google/pprof, and how to run it."""
 
 import collections
+import functools
 import os
 import re
 import subprocess
-import tempfile
 
 import harness
 
-SOURCES = "/usr/share/gocode/src/github.com/google/pprof/pprof.go"
-
-
-def build():
-    """The program; built once for all drivers, which may run side by side."""
-    built = os.path.join(os.environ["SAMPLEPROF_TARGETS"], "go-pprof")
-    if os.path.exists(built):
-        return built
-    harness.require(SOURCES, "golang-github-google-pprof-dev")
+@functools.cache
+def program():
+    """The one that comes with Go, which is built."""
     go = harness.require("go", "golang-go")
-    with tempfile.TemporaryDirectory(dir=os.path.dirname(built)) as directory:
-        new = os.path.join(directory, "go-pprof")
-        subprocess.run(
-            [go, "build", "-o", new, "github.com/google/pprof"],
-            env={**os.environ, "GO111MODULE": "off",
-                 "GOPATH": "/usr/share/gocode", "GOFLAGS": "",
-                 "GOCACHE": built + "-cache"},
-            check=True, timeout=200)
-        os.rename(new, built)
-    return built
+    return subprocess.run([go, "tool", "-n", "pprof"], capture_output=True,
+                          check=True, text=True).stdout.strip()
 
 
 def run(directory, *arguments):
     """Standard output; the profile is the last argument."""
     done = subprocess.run(
-        [build(), "-symbolize=none", *arguments], capture_output=True,
+        [program(), "-symbolize=none", *arguments], capture_output=True,
         check=False, timeout=harness.TIMEOUT_S,
         env={"HOME": directory, "PPROF_TMPDIR": directory,
              "PATH": os.environ["PATH"]})

@@ -124,12 +124,21 @@ def allocator(name):
     return (require(*ALLOCATORS[name]),)
 
 
+def with_frames(said):
+    """The JSON of the report, which has each frame once, with the frames in each
+    stack."""
+    frames = said.pop("frames", None)
+    for stack in said["stacks"] if frames is not None else ():
+        stack["frames"] = [frames[i] for i in stack["frames"]]
+    return said
+
+
 class Profile:
     """One profile file as sampleprof-report --json tells it."""
 
     def __init__(self, path, damaged=False):
         self.path = path
-        self.json = json.loads(report("--json", path))
+        self.json = with_frames(json.loads(report("--json", path)))
         if self.json["damage"]["text"] and not damaged:
             raise AssertionError(f"{path} is damaged: {self.json['damage']}")
 
@@ -244,13 +253,24 @@ class Result:
         return by_pid
 
 
+@functools.cache
+def _directory():
+    """Where tests have theirs: not in memory, which would be that of a control
+    group, as where /tmp is a tmpfs."""
+    directory = tempfile.gettempdir()
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:
+        kinds = {f[1]: f[2] for f in map(str.split, mounts)}
+    return "/var/tmp" if kinds.get(directory) == "tmpfs" else directory
+
+
 class Case(unittest.TestCase):
     """A test with a directory of its own."""
 
     longMessage = True
 
     def setUp(self):
-        self.dir = tempfile.mkdtemp(prefix="sampleprof-test-")
+        self.dir = tempfile.mkdtemp(prefix="sampleprof-test-",
+                                    dir=_directory())
         self.addCleanup(shutil.rmtree, self.dir)
         self.runs = 0
         self.out = os.path.join(self.dir, "profiles")
@@ -258,7 +278,8 @@ class Case(unittest.TestCase):
 
     def environment(self, preload=(), shim=True, env=None, **settings):
         """Environment of a program; settings period="1" become
-        SAMPLEPROF_PERIOD=1."""
+        SAMPLEPROF_PERIOD=1.  Whoever gives no seed has the same in each run:
+        no test fails by the chance of its samples."""
         full = {k: v for k, v in os.environ.items()
                 if not k.startswith(("SAMPLEPROF_", "LD_", "MALLOC_"))}
         full["LC_ALL"] = "C"
@@ -267,6 +288,7 @@ class Case(unittest.TestCase):
             full["LD_PRELOAD"] = " ".join(libraries)
         if shim:
             full["SAMPLEPROF_OUT"] = self.out
+            full["SAMPLEPROF_SEED"] = "1"
             for name, value in settings.items():
                 full["SAMPLEPROF_" + name.upper()] = str(value)
         full.update(env or {})
@@ -374,10 +396,74 @@ class Case(unittest.TestCase):
         self.assertEqual((result.returncode, result.stdout), (0, b"hello\n"))
 
 
+def nightly(item):
+    """Mark a test, or a whole class, that may fail by chance once in ten
+    million runs or more often, or that needs the timing of another program:
+    it runs in tools/check --nightly only."""
+    item.is_nightly = True
+    return item
+
+
+def nightly_too(item):
+    """Mark a test, or a whole class, that runs in both lists: it does few
+    rounds of something, and many in the nightly list (rounds())."""
+    item.is_in_both = True
+    return item
+
+
+def rounds(few, many):
+    """So many, or so many in the nightly list."""
+    return many if "SAMPLEPROF_TEST_NIGHTLY" in os.environ else few
+
+
+class _Loader(unittest.TestLoader):
+    """Finds the nightly tests, or the others."""
+
+    def __init__(self, wanted):
+        super().__init__()
+        self.wanted = wanted
+
+    def getTestCaseNames(self, case):  # pylint: disable=invalid-name
+        def has(name, mark):
+            return hasattr(case, mark) or hasattr(getattr(case, name), mark)
+
+        return [name for name in super().getTestCaseNames(case)
+                if has(name, "is_in_both") or
+                self.wanted == has(name, "is_nightly")]
+
+
+PATHS = ("SAMPLEPROF_SO", "SAMPLEPROF_REPORT", "SAMPLEPROF_TARGETS")
+
+
+def print_kinds():
+    # Nothing is run; modules make paths of these when they are imported.
+    os.environ.update(dict.fromkeys(PATHS, ""))
+    for path in sorted(glob.glob(os.path.join(os.path.dirname(__file__),
+                                              "test_*.py"))):
+        test = os.path.basename(path)[:-len(".py")]
+        module = importlib.import_module(test)
+        for kind in ("programs", "nightly"):
+            tests = _Loader(kind == "nightly").loadTestsFromModule(module)
+            if tests.countTestCases():
+                print(test.replace("test_", kind + ".", 1))
+
+
 def main():
-    """harness.py TEST [--build-dir DIRECTORY] [unittest options]: run the
-    tests of tests/programs/test_TEST.py."""
+    """harness.py TEST [--build-dir DIRECTORY] [--nightly | --all] [unittest
+    options]: run the tests of tests/programs/test_TEST.py, those that are
+    marked nightly, or both.  harness.py --kinds: a line programs.TEST or
+    nightly.TEST for what each file has."""
+    if sys.argv[1] == "--kinds":
+        print_kinds()
+        return
     test = "test_" + sys.argv.pop(1)
+    loader = _Loader("--nightly" in sys.argv)
+    if {"--nightly", "--all"} & set(sys.argv):
+        os.environ["SAMPLEPROF_TEST_NIGHTLY"] = "1"
+    if "--all" in sys.argv:
+        loader = unittest.TestLoader()
+    sys.argv = [word for word in sys.argv
+                if word not in ("--nightly", "--all")]
     if "--build-dir" in sys.argv:
         at = sys.argv.index("--build-dir")
         build = os.path.abspath(sys.argv[at + 1])
@@ -387,10 +473,11 @@ def main():
         os.environ.setdefault("SAMPLEPROF_REPORT",
                               build + "/tools/sampleprof-report")
         os.environ.setdefault("SAMPLEPROF_TARGETS", build + "/tests/programs")
-    for name in ("SAMPLEPROF_SO", "SAMPLEPROF_REPORT", "SAMPLEPROF_TARGETS"):
+    for name in PATHS:
         if not os.path.exists(os.environ.get(name, "")):
             sys.exit(f"give --build-dir, or {name} in the environment")
-    run = functools.partial(unittest.main, module=test, verbosity=2)
+    run = functools.partial(unittest.main, module=test, verbosity=2,
+                            testLoader=loader)
     # What a module has to do around its tests.
     getattr(importlib.import_module(test), "main", lambda run: run())(run)
 

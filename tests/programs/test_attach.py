@@ -14,7 +14,7 @@ import unittest
 import attaching
 import harness
 
-ROUNDS = int(os.environ.get("SAMPLEPROF_TEST_ATTACH", "50"))
+ROUNDS = int(os.environ.get("SAMPLEPROF_TEST_ATTACH", harness.rounds(3, 50)))
 THREADS = 4
 LARGE = """
 kept = [bytearray(1000) for i in range(160000)]
@@ -41,9 +41,9 @@ def voluntary_switches(pid):
 
 class Case(harness.Case):
 
-    def profile(self, path):
+    def profile(self, path, end="detached"):
         found = harness.Profile(path)
-        self.assertEqual(found.end, "clean")
+        self.assertEqual(found.end, end)
         self.assertEqual(found.lost(), {})
         return found
 
@@ -67,9 +67,11 @@ class Totals(Case):
             os.unlink(path)
         talk.end()
 
+    @harness.nightly_too
     def test_glibc(self):
         self.storm()
 
+    @harness.nightly_too
     def test_allocators(self):
         for name in "jemalloc", "tcmalloc", "mimalloc":
             with self.subTest(name):
@@ -133,7 +135,8 @@ class Totals(Case):
                 self.assertEqual(harness.Profile(path).end, "killed")
             else:
                 talk.end()
-                self.assertEqual(self.profile(path).exact, truth[1:])
+                self.assertEqual(self.profile(path, "clean").exact,
+                                 truth[1:])
 
     def test_control(self):
         talk = attaching.Talk(self, [harness.target("program_attached"), 1])
@@ -154,7 +157,15 @@ class Totals(Case):
                              self.out + "/").stdout
         self.assertIn("is not recorded any more\nnext: sampleprof report ",
                       text)
-        self.profile(*glob.glob(self.out + "/*.sprof"))
+        path, = glob.glob(self.out + "/*.sprof")
+        self.profile(path)
+        said = harness.report(path)
+        self.assertIn("went on after it was detached", said)
+        self.assertNotIn("cleanly", said)
+        listed = attaching.run("ls", self.out).stdout
+        self.assertRegex(listed, r"\+ detached\b")
+        self.assertIn("+ live: without what was alive before the attach",
+                      listed)
         talk.end()
 
 
@@ -173,10 +184,12 @@ class Unnoticed(Case):
         self.assertEqual((process.returncode, stdout, stderr),
                          (0, b"ok\n", b""))
 
+    @harness.nightly_too
     def test_libraries_that_come_and_go(self):
         self.rounds("program_attached_loads", os.path.join(
             os.environ["SAMPLEPROF_TARGETS"], "libprogram_attached_plugin.so"))
 
+    @harness.nightly_too
     def test_threads_that_end(self):
         """Also while it is detached, and with objects that others free: these
         are no objects of the next profile."""
@@ -189,7 +202,7 @@ class Unnoticed(Case):
             harness.wait_for_cpu(process.pid, 0.02)
             attaching.detach(process.pid, tries=5)
             found = harness.Profile(path)
-            self.assertEqual(found.end, "clean")
+            self.assertEqual(found.end, "detached")
             self.assertLessEqual(set(found.lost()),
                                  {"class_totals_not_published"})
             bytes_, objects = found.exact
@@ -233,6 +246,7 @@ class Unnoticed(Case):
                              (50 * 30000, 50))
             self.assertEqual(found.lost(), {})
 
+    @harness.nightly_too
     def test_state(self):
         talk = attaching.Talk(self, [harness.target("program_attached"),
                                      "state"])

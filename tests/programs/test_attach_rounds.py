@@ -4,19 +4,28 @@ tests/compat/attach/run: more busy threads than processors, redis, sqlite in
 threads of Python, forks, linked allocators, no PIE and full RELRO, other
 namespaces and root directories, a process under a debugger."""
 
+import contextlib
+import glob
 import os
-import shutil
+import random
 import signal
 import subprocess
+import time
 import unittest
 
 import attaching
 import harness
 
-ROUNDS = int(os.environ.get("SAMPLEPROF_TEST_ATTACH", "50"))
+ROUNDS = int(os.environ.get("SAMPLEPROF_TEST_ATTACH", harness.rounds(2, 50)))
 READ_EACH = 10  # a profile, of those whose totals are known
 THREADS_BUSY = 64
 TRIES = 5
+MOMENT_S = 0.1
+LONGEST_S = 30  # of a command
+# What a command may say of such a program.
+KNOWN = r"^$|nothing is attached|has ended|executing another program" \
+    r"|one program after the other|no thread was found|helper that traces" \
+    r"|let go: try again|is recorded already|is being recorded already"
 SQLITE = """
 import sqlite3, sys, threading
 ended = threading.Event()
@@ -62,7 +71,7 @@ class Case(harness.Case):
                 profile = harness.Profile(path)
                 self.assertEqual(
                     (profile.end, profile.exact, set(profile.lost())),
-                    ("clean", truth[1:], set(lost)))
+                    ("detached", truth[1:], set(lost)))
             os.unlink(path)
         talk.end()
 
@@ -75,6 +84,7 @@ class Case(harness.Case):
 
 class Rounds(Case):
 
+    @harness.nightly
     def test_busy(self):
         """While many threads do nothing but allocate, so that hardly one is
         run, or outside the allocator: totals within what was allocated."""
@@ -89,7 +99,7 @@ class Rounds(Case):
             talk.process.send_signal(signal.SIGSTOP)
             found = harness.Profile(path)
             talk.process.send_signal(signal.SIGCONT)
-            self.assertEqual(found.end, "clean")
+            self.assertEqual(found.end, "detached")
             # A thread without a processor may be just counting.
             self.assertLessEqual(set(found.lost()),
                                  {"class_totals_not_published"})
@@ -97,6 +107,7 @@ class Rounds(Case):
         self.assertLess(harness.Profile(path).exact[0], truth[1])
         talk.end()
 
+    @harness.nightly_too
     def test_forks(self):
         process = self.start([harness.target("program_attached_loads"),
                               "fork"], stdin=subprocess.PIPE, shim=False)
@@ -104,6 +115,7 @@ class Rounds(Case):
         self.rounds(process.pid)
         self.check_end(process)
 
+    @harness.nightly_too
     def test_sqlite(self):
         process = self.start(["/usr/bin/python3", "-c", SQLITE],
                              stdin=subprocess.PIPE, shim=False)
@@ -112,6 +124,7 @@ class Rounds(Case):
         self.rounds(process.pid)
         self.check_end(process)
 
+    @harness.nightly
     def test_redis(self):
         process, ask, socket = self.start_redis(shim=False)
         load = self.start([harness.require("redis-benchmark", "redis-tools"),
@@ -128,6 +141,7 @@ class Rounds(Case):
         process.communicate(timeout=harness.TIMEOUT_S)
         self.assertEqual(process.returncode, 0)
 
+    @harness.nightly_too
     def test_linked(self):
         """To other allocators, and in other ways."""
         for name in ("jemalloc", "tcmalloc_minimal", "mimalloc", "no_pie",
@@ -136,6 +150,7 @@ class Rounds(Case):
                 self.exact_rounds(attaching.Talk(self, [
                     harness.target("program_attached_" + name), 2]))
 
+    @harness.nightly_too
     def test_traced(self):
         talk = attaching.Talk(self, [harness.target("program_attached"), 1])
         strace = self.start([harness.require("strace", "strace"), "-o",
@@ -153,6 +168,79 @@ class Rounds(Case):
         talk.end()
 
 
+class Restless(Case):
+    """Programs that execute themselves, have children and end all the time,
+    and commands that are ended at any moment: nobody waits for ever, and
+    nothing is left."""
+
+    def check_left(self, command, process):
+        """Nothing of the command."""
+        harness.wait_until(lambda: not attaching.members(command.pid))
+        self.assertEqual(attaching.traced_threads(process.pid), [])
+
+    def send(self, number, victims):
+        for pid in victims:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def do_something(self, draw, command):
+        """To the command or its worker, at some moment, or nothing."""
+        number = draw.choice([0, 0, 0, signal.SIGKILL, signal.SIGINT,
+                              signal.SIGTERM, signal.SIGSTOP])
+        if not number:
+            return
+        time.sleep(draw.random() * MOMENT_S)
+        victims = [command.pid]
+        if draw.random() < 0.3:
+            victims = attaching.members(command.pid)
+        self.send(number, victims)
+        if number == signal.SIGSTOP:
+            time.sleep(draw.random() * MOMENT_S)
+            self.send(signal.SIGCONT, victims)
+
+    def restless(self, pause_ms, rounds, seed):
+        draw = random.Random(seed)
+        process = None
+        for i in range(rounds):
+            if not process or process.poll() is not None:
+                process = self.start(
+                    [harness.target("program_attached_restless"), pause_ms,
+                     draw.randrange(1 << 30)], stdin=subprocess.PIPE,
+                    shim=False)
+                self.addCleanup(process.communicate)
+                self.addCleanup(process.kill)
+            words = (["detach", process.pid] if i % 2 else
+                     ["attach", process.pid, "--out", self.out + "/"])
+            command = self.start([attaching.COMMAND, *words], shim=False,
+                                 start_new_session=True)
+            self.addCleanup(command.kill)
+            self.do_something(draw, command)
+            _, stderr = command.communicate(timeout=LONGEST_S)
+            self.check_left(command, process)
+            for path in glob.glob(self.out + "/*"):
+                os.unlink(path)
+            self.assertRegex(stderr.decode(), KNOWN)
+        # What it still runs, it runs as before.
+        harness.wait_until(lambda: self.says_ok(process))
+
+    def says_ok(self, process):
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(b"end\n")
+            process.stdin.flush()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=1)
+        return process.returncode is not None
+
+    @harness.nightly
+    def test_that_execute_all_the_time(self):
+        self.restless(10, 2 * ROUNDS, 1)
+
+    @harness.nightly
+    def test_that_execute_now_and_then(self):
+        self.restless(100, 2 * ROUNDS, 2)
+
+
+@harness.nightly_too
 class Elsewhere(Case):
 
     def setUp(self):
@@ -163,11 +251,7 @@ class Elsewhere(Case):
     def test_root_directory_without_our_files(self):
         jail = os.path.join(self.dir, "jail")
         program = harness.target("program_attached")
-        lines = subprocess.run(["ldd", program], capture_output=True,
-                               check=True, text=True).stdout.split()
-        for path in [program] + [w for w in lines if w.startswith("/")]:
-            os.makedirs(jail + os.path.dirname(path), exist_ok=True)
-            shutil.copy(path, jail + path)
+        attaching.make_jail(jail, program)
         # The build may be in /tmp, and is there then.
         os.makedirs(jail + "/tmp", exist_ok=True)
         before = os.listdir(jail + "/tmp")

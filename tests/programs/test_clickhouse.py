@@ -13,6 +13,7 @@ import signal
 import subprocess
 import tempfile
 import time
+import unittest
 
 import harness
 from clickhouse import (PASSWORD, SECURE, Server, Stub, body, cutting_proxy,
@@ -23,15 +24,16 @@ COUNTED = ("SELECT count(), sum(samples) FROM (SELECT * FROM processes "
            "ORDER BY file_id, samples DESC LIMIT 1 BY file_id)")
 
 
+def setUpModule():  # pylint: disable=invalid-name
+    # The longest way to a socket or a lock is short.
+    Click.server = Server(tempfile.mkdtemp(prefix="sampleprof-click-"))
+    unittest.addModuleCleanup(Click.server.remove)
+    Click.server.start()
+
+
 class Click(Fleet):
 
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        # The longest way to a socket or a lock is short.
-        cls.server = Server(tempfile.mkdtemp(prefix="sampleprof-click-"))
-        cls.addClassCleanup(cls.server.remove)
-        cls.server.start()
+    server = None
 
     def setUp(self):
         super().setUp()
@@ -69,8 +71,8 @@ class Click(Fleet):
         return Fleet.comparable(said)
 
     def said(self, *argv):
-        return self.comparable(json.loads(self.fleet(
-            *argv, "--json").stdout))
+        return self.comparable(harness.with_frames(json.loads(self.fleet(
+            *argv, "--json").stdout)))
 
 
 class Numbers(Click):
@@ -87,7 +89,7 @@ class Numbers(Click):
         for chosen in ((), ("--label=service=shop",),
                        ("--label=service=shop", "--label=version=22")):
             for view in ((), ("--view=live",), ("--view=peak",),
-                         ("--at=50%",)):
+                         ("--at=50%",))[:2 if chosen else 4]:
                 with self.subTest(chosen=chosen, view=view):
                     words = ("report", *chosen, *view)
                     self.assert_same(self.said(*words),
@@ -265,13 +267,14 @@ class Cut(Click):
         self.assertEqual(self.ask(COUNTED), f"3\t{whole}\n")
         self.check_report(files)
 
+    @harness.nightly_too
     def test_kill(self):
         """`add` is killed at any moment: likewise."""
         files = self.record(2)
         whole = self.json("report", *files)["samples"]
         rng = random.Random(2)
         self.fleet("init", self.db)
-        for _ in range(8):
+        for _ in range(harness.rounds(3, 8)):
             process = subprocess.Popen(  # pylint: disable=R1732
                 [tool("sampleprof"), "fleet", "add", self.db, *files],
                 cwd=self.dir, stdout=subprocess.DEVNULL,
@@ -345,6 +348,7 @@ class Following(Click):
                                   "processes"), "5\t5\n")
         self.check_report(files)
 
+    @harness.nightly
     def test_hangs(self):
         """A server that takes connections and does not answer, as behind a
         network that is gone: what comes meanwhile waits, also what is deleted.
@@ -372,6 +376,7 @@ class Following(Click):
             "report", *files)["samples"]) + "\n")
         self.check_report(files)
 
+    @harness.nightly
     def test_slow(self):
         """Each answer comes half a second late: that is no failure, and what
         comes meanwhile is sent, once."""
@@ -392,6 +397,7 @@ class Following(Click):
         self.check_whole()
         self.check_report(files)
 
+    @harness.nightly
     def test_ends_without_an_answer(self):
         """It does not wait for a silent server when it is told to end; what
         was not sent is kept for the next one."""

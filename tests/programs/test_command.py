@@ -62,6 +62,16 @@ class Run(Command):
         self.assertIn("`sampleprof ctl PID start`", start)
         self.assertIn(" next: ", following)
 
+    def test_discarded(self):
+        """Nobody has switched sampling off."""
+        done = self.sampleprof("run", harness.target("program_plain"), 40000,
+                               env={**self.environment(shim=False),
+                                    "SAMPLEPROF_MAX_FILE": "1M",
+                                    "SAMPLEPROF_PERIOD": "1"})
+        self.assertRegex(done.stderr, r"samples of [0-9.]+ .iB of that were "
+                         "discarded, since the file was full")
+        self.assertNotIn("sampling was off", done.stderr)
+
     def test_output_is_the_programs(self):
         plain = harness.target("program_plain")
         alone = subprocess.run([plain], capture_output=True, check=False)
@@ -166,7 +176,7 @@ class Run(Command):
     def test_own_malloc(self):
         done = self.sampleprof("run", harness.target("program_own_malloc"))
         self.assertRegex(done.stderr, r"\Asampleprof: malloc of this process is "
-                         r"defined by .*\nsampleprof: 0 in 0 allocations")
+                         r"defined by .*\nsampleprof: no allocation was seen\n")
 
     def test_usage(self):
         for argv in ((), ("run",), ("run", "--period", "0", "true"),
@@ -251,7 +261,7 @@ class Control(Command):
         self.assertEqual(profile.lost(), {})
         # Once, though with three periods.
         self.assertRegex(harness.report(path),
-                         r"(?m) 1  busy\n +\(.* of it unsampled\)$")
+                         r"(?m) 1  busy\n +\([^)]* of it unsampled\)")
         for stretch in json["stretches"][:2]:
             self.assertEqual(stretch["alloc_bytes"],
                              stretch["unsampled_bytes"])
@@ -363,7 +373,8 @@ class Idle(Command):
         """When it was asked for is in the report, where that matters."""
         for words in (("start",), ("mark", "load"), ("snapshot", "here")):
             self.queue(*words)
-        time.sleep(2)
+        # Late is what is done 100 ms after it was asked for.
+        time.sleep(0.4)
         self.allocate()
         for words in (("mark", "serve"), ("snapshot", "there")):
             with subprocess.Popen(
@@ -381,7 +392,7 @@ class Idle(Command):
         here, there = profile.json["snapshots"]
         self.assertEqual(first["asked_ns"], 0)
         for moment, ns in ((load, load["from_ns"]), (here, here["time_ns"])):
-            self.assertGreater(ns - moment["asked_ns"], 19e8)
+            self.assertGreater(ns - moment["asked_ns"], 39e7)
             self.assertGreater(moment["asked_ns"], 0)
         # At once, if the machine is not too busy for that.
         for moment, ns in ((serve, serve["from_ns"]),
@@ -393,7 +404,7 @@ class Idle(Command):
         for name in ("load", "here"):
             self.assertRegex(
                 text,
-                rf"  {name}\n    asked for at .*s, done at .* s\n")
+                rf"  {name}\n    asked for at .*s, done at .*s\n")
 
     def test_wait_is_said(self):
         """At once, and not only when the time is over; and what came."""

@@ -151,6 +151,22 @@ class Counts(harness.Case):
     def test_cxx_operators_linked(self):
         self.check_linked("program_operators")
 
+    def test_operators_of_another_allocator(self):
+        """malloc is that of a library without operators; those of the allocator
+        that the program is linked with do not call it.  (jemalloc's with
+        an alignment call aligned_alloc, and free what that returned.)"""
+        bump = harness.target("libprogram_bump.so")
+        for name in ("tcmalloc", "mimalloc"):
+            library = LINKED[name]
+            with self.subTest(allocator=name):
+                harness.allocator(name)
+                _, profile = self.check(
+                    harness.target(f"program_operators_{library}"),
+                    *WITHOUT.get(("program_operators", name), ()), threads=2,
+                    rounds=2, preload=(bump,))
+                self.assertIn("bump", profile.settings["allocator"])
+                self.assertNotIn("unseen", profile.settings)
+
     def test_exceptions_pass_through(self):
         for name in ALLOCATORS[:3]:
             with self.subTest(allocator=name):

@@ -24,8 +24,8 @@ class Endless(harness.Case):
 
     def live(self):
         """What is alive at the end."""
-        return json.loads(harness.report("--view", "live", "--json",
-                                         self.profile.path))
+        return harness.with_frames(json.loads(harness.report(
+            "--view", "live", "--json", self.profile.path)))
 
     def under(self, stacks, name):
         """Samples of the stacks with a frame of that function."""

@@ -15,7 +15,7 @@ import math
 import harness
 
 PERIOD = 512 << 10
-RUNS = 40
+RUNS = harness.rounds(24, 40)
 ROUNDS = 6
 
 # What targets/known.c allocates per round: function, objects, bytes of each.
@@ -62,6 +62,7 @@ def poisson_limits(mean):
 
 class Estimates(harness.Case):
 
+    @harness.nightly_too
     def test_intervals_and_bias(self):
         truth = {name: ROUNDS * count * size
                  for name, (count, size) in KNOWN.items()}
@@ -95,11 +96,12 @@ class Estimates(harness.Case):
             self.assertLess(abs(sums[name] - RUNS * truth[name]), 5 * sigma,
                             name)
 
+    @harness.nightly_too
     def test_threads_that_allocate_little(self):
         """400 threads of 1 KiB each are 0.78 samples per run.
 
         A library that always samples the first allocation of a thread takes
-        400 samples per run, 16000 in all; one that gives every thread a whole
+        400 samples per run; one that gives every thread a whole
         period before its first sample takes none.  Both are far outside the
         bounds, which a right one leaves with probability 1e-7.
         """

@@ -127,8 +127,9 @@ class EveryFree(harness.Case):
         path = next(p for p in result.paths if f".{result.pid}." in p)
         profile = harness.Profile(path).require_samples()
         self.assertEqual(profile.lost(), {})
-        live = [s for s in json.loads(harness.report(
-                    "--json", "--view", "live", path))["stacks"]
+        said = harness.with_frames(json.loads(harness.report(
+            "--json", "--view", "live", path)))
+        live = [s for s in said["stacks"]
                 if names & {f["function"] for f in s["frames"]}]
         self.assertEqual(
             (sum(s["flat_bytes"]["value"] for s in live),
@@ -174,3 +175,16 @@ class EveryFree(harness.Case):
         self.assertLess(profile.json["estimate"]["live_objects"]["value"], 10)
         self.assertRegex(harness.report(copy),
                          "the file or its disk was full at .*limit 64 MiB")
+        # The total was counted to the end; of all else that is not known.
+        estimate, exact = (profile.json[k] for k in ("estimate", "exact"))
+        self.assertTrue(exact["is_complete"])
+        self.assertLess(estimate["alloc_bytes"]["lo"],
+                        estimate["alloc_bytes"]["hi"])
+        self.assertLessEqual(estimate["alloc_bytes"]["hi"],
+                             exact["alloc_bytes"])
+        self.assertEqual(estimate["live_bytes"]["lo"], 0)
+        self.assertTrue(estimate["peak_bytes"]["at_least"])
+        self.assertIsNone(estimate["peak_bytes"]["hi"])
+        self.assertTrue(profile.json["whole"]["full"])
+        for row in profile.json["functions"]:
+            self.assertLess(row["flat_bytes"]["lo"], row["flat_bytes"]["hi"])

@@ -50,8 +50,9 @@ class Length(harness.Case):
                 self.assertGreater(sum(profile.lost().values()), 0)
                 self.assertEqual(profile.json["discarded_bytes"], 0)
 
+    @harness.nightly_too
     def test_threads_behind_the_end(self):
-        for _ in range(10):
+        for _ in range(harness.rounds(1, 10)):
             result = self.late("threads")
             profile = self.check_short(result.paths[0])
             self.assertEqual(profile.json["discarded_bytes"], 0)

@@ -200,6 +200,11 @@ class Files(harness.Case):
         # Survivors of what was discarded: none but the last object.
         self.assertIn(profile.samples - kept, (0, 1))
         self.assertGreater(profile.json["window_from_ns"], 0)
+        # Live bytes may have been higher before.
+        peak = profile.json["estimate"]["peak_bytes"]
+        self.assertEqual((peak["at_least"], peak["hi"]), (True, None))
+        self.assertGreaterEqual(peak["time_ns"],
+                                profile.json["window_from_ns"])
         stretches = profile.json["stretches"]
         self.assertEqual([s["to_ns"] for s in stretches],
                          [profile.json["window_from_ns"], None])
@@ -215,7 +220,16 @@ class Files(harness.Case):
         self.check_bounded(harness.Profile(path), objects)
         self.assertRegex(harness.report(path),
                          r"\n  discarded .* allocated before ")
+        # So may those of both, with a process of which all is known.
+        other = os.path.join(self.dir, "b.sprof")
+        self.profiled(1000, out=other)
+        for both in ((path, other), (other, path)):
+            peak = json.loads(harness.report("--json", *both))["estimate"][
+                "peak_bytes"]
+            self.assertEqual((peak["at_least"], peak["hi"]), (True, None))
+            self.assertRegex(harness.report(*both), r"\n  peak +at least ")
 
+    @harness.nightly
     def test_reading_while_it_turns(self):
         """A report on a process that discards samples meanwhile is whole, or
         says that it could not be made."""
@@ -344,7 +358,8 @@ class Settings(harness.Case):
 
     def test_empty_values(self):
         """The default, without a word."""
-        defaults = self.hello(100).profile().settings
+        # 0 is what it is without one, and the harness gives one.
+        defaults = self.hello(100, seed=0).profile().settings
         for knob in self.knobs():
             # The harness needs a place for the file.
             if knob == "OUT":

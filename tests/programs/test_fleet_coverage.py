@@ -64,6 +64,7 @@ def truth_of(outputs, what):
     return sums
 
 
+@harness.nightly
 class Coverage(harness.Case):
 
     def setUp(self):
@@ -78,7 +79,9 @@ class Coverage(harness.Case):
         text = ",".join(f"{k}={v}" for k, v in labels.items())
         env = self.environment(period=PERIOD)
         prefix = "q" if fraction != "100%" else "w"
-        env |= {"SAMPLEPROF_LABELS": text, "SAMPLEPROF_FRACTION": fraction,
+        env |= {"SAMPLEPROF_LABELS": text,
+                "SAMPLEPROF_SEED": str(number + 1),
+                "SAMPLEPROF_FRACTION": fraction,
                 "SAMPLEPROF_OUT": os.path.join(self.out,
                                                f"{prefix}.%p.sprof")}
         return subprocess.Popen(  # pylint: disable=R1732

@@ -31,7 +31,8 @@ class Formats(Gate):
             baseline = json.load(f)
         # a function of hostile name that is gone
         gone = dict([p for p in baseline["views"]["alloc"]
-                     if p["path"][0] == "site_a"][0], path=[HOSTILE, "main"])
+                     if p["path"][0].startswith("site_a")][0],
+                    path=[HOSTILE, "main"])
         baseline["views"]["alloc"].append(gone)
         with open(base, "w", encoding="utf-8") as f:
             json.dump(baseline, f)

@@ -145,6 +145,7 @@ class Disks(hazards.Case):
         self.assertEqual(profile.samples, profile.exact[1])
         self.assertNotEqual(self.on_slow_disk(8).end, "clean")
 
+    @harness.nightly
     def test_slow_and_full_xfs(self):
         """What this file system has found room for stays where it is."""
         profile = self.on_image("xfs", slow=slowed(1000), period=100000)
@@ -191,6 +192,7 @@ class Disks(hazards.Case):
         self.assertGreaterEqual(profile.exact[1], 32000)
         self.assertEqual(profile.samples + lost, profile.exact[1])
 
+    @harness.nightly
     def test_full_file_systems(self):
         """A page that was written out and is stored to again: on these it
         stays where it is, and everything is known."""
@@ -202,6 +204,7 @@ class Disks(hazards.Case):
         return profile.allocated_under("before")[1] == 8000 and \
             profile.exact[1] >= 7900
 
+    @harness.nightly
     def test_full_file_system_that_copies_on_write(self):
         """The page gets another place, for which there is no room: SIGBUS, if
         nobody asks first.  What was recorded is read; totals are known as far

@@ -56,7 +56,7 @@ class Loader(hazards.Case):
 
     def test_allocation_while_another_holds_the_loaders_lock(self):
         """Our own passes in programs.threads; here is that the lock hurts."""
-        self.bites("loader", "threads", "loader", 1, 500, tries=10)
+        self.bites("loader", "threads", "loader", 1, 500)
 
     def test_frames_registered_by_a_compiler(self):
         self.survives("hazard_loader", "registered_frames",
@@ -90,7 +90,7 @@ class Processes(hazards.Case):
         free what the parent allocated.  Of 20 objects those 5 that are larger
         than 4.6 periods are certain to be sampled."""
         self.survives_with_children("busy", 9, "4K", 5)
-        self.bites("lock", "hazard_processes", "busy", tries=20)
+        self.bites("lock", "hazard_processes", "busy")
 
     def test_fork_handlers_that_allocate(self):
         """Before the library's own, which then must not begin the child's
@@ -120,7 +120,7 @@ class Processes(hazards.Case):
         for path in children[:100]:
             harness.Profile(path, damaged=True)
         self.bites("lock", "hazard_processes", "alarms", ALARMS,
-                   preload=bump, tries=20)
+                   preload=bump)
 
     def run_of(self, profile):
         """The files of a run, by that of its first process."""

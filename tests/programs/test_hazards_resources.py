@@ -4,6 +4,7 @@
 import errno
 import os
 import resource
+import struct
 import unittest
 
 import harness
@@ -21,6 +22,10 @@ CALLS = {name: numbers[harness.MACHINE == "aarch64"] for name, numbers in {
     "fstatfs": (138, 44), "openat": (257, 56), "newfstatat": (262, 79),
     "readlinkat": (267, 78), "prlimit64": (302, 261),
     "getrandom": (318, 278)}.items()}
+
+
+# What the library takes of the address space, its file and all: with glibc.
+TAKEN = 5 * MIB
 
 
 def limited(which, to):
@@ -181,6 +186,38 @@ class FromTheStart(hazards.Case):
         self.assertEqual(profiles[-1], 1)
         self.bites("reserve", "plain", 300,
                    popen=limited(resource.RLIMIT_AS, 1024 * MIB))
+
+    def test_address_space_that_is_taken(self):
+        """So much, whatever is recorded, and the file grows in small steps: at
+        most a sixteenth of what it has.  Of what is left it has a quarter."""
+        program = harness.target("program_plain")
+
+        def runs_in(limit):
+            return self.execute(program, 3000, shim=False, clean=False,
+                                popen=limited(resource.RLIMIT_AS,
+                                              limit)).returncode == 0
+        low, least = 0, 64 * MIB
+        while least - low > 64 << 10:
+            middle = (low + least) // 2
+            low, least = (low, middle) if runs_in(middle) else (middle, least)
+        for period in ("512K", "4K", "1"):
+            with self.subTest(period=period):
+                profile = self.execute(
+                    program, 3000, period=period,
+                    popen=limited(resource.RLIMIT_AS, least + TAKEN)).profile()
+                self.assertEqual(profile.lost(), {})
+                self.assertGreaterEqual(profile.exact[1], 3000)
+                if period == "1":
+                    profile.require_samples(profile.exact[1])
+        profile = self.execute(
+            program, 3000, period=1,
+            popen=limited(resource.RLIMIT_AS, 1024 * MIB)).profile()
+        with open(profile.path, "rb") as f:
+            f.seek(72)  # max_file_bytes of the header
+            most, = struct.unpack("<Q", f.read(8))
+        self.assertEqual(profile.lost(), {})
+        self.assertGreater(most, 200 * MIB)
+        self.assertLess(most, 256 * MIB)
 
     def test_few_processes_stack_and_data(self):
         for which, to in ((resource.RLIMIT_STACK, 256 << 10),

@@ -2,7 +2,8 @@
 """Hazards: a second unwinder in the process.
 
 SAMPLEPROF_TEST_UNWINDERS is the number of runs of each kind (default 1),
-SAMPLEPROF_TEST_UNWINDERS_S the seconds of each (default 1)."""
+SAMPLEPROF_TEST_UNWINDERS_S the seconds of each (default 0.3, and 1 in the
+nightly list)."""
 
 import os
 import shutil
@@ -11,11 +12,13 @@ import harness
 import hazards
 
 RUNS = int(os.environ.get("SAMPLEPROF_TEST_UNWINDERS", "1"))
-SECONDS = float(os.environ.get("SAMPLEPROF_TEST_UNWINDERS_S", "1"))
+SECONDS = float(os.environ.get("SAMPLEPROF_TEST_UNWINDERS_S",
+                               harness.rounds(0.3, 1)))
 PLUGINS = 100
 PROFILER = harness.LIBDIR + "libprofiler.so.0"
 
 
+@harness.nightly_too
 class Unwinders(hazards.Case):
 
     def plugins(self):

@@ -13,6 +13,8 @@ import unittest
 import harness
 
 NOBODY = 65534
+# Of valgrind: its malloc is below ours, not in the place of it.
+MALLOC_IS_OURS = "--soname-synonyms=somalloc=nouserintercepts"
 
 
 class Plugins(harness.Case):
@@ -144,7 +146,19 @@ class Hosts(harness.Case):
         self.assertEqual(profile.samples, 0)
         text = profile.settings["diagnosis"]
         self.assertIn("before sampleprof", text)
+        self.check_unseen(profile, "malloc")
         return text
+
+    def check_unseen(self, profile, entry):
+        """The totals are the least that there is; none is of nothing."""
+        self.assertIn(entry, profile.settings["unseen"].split())
+        self.assertFalse(profile.json["exact"]["is_complete"])
+        text = harness.report(profile.path).split("notes:")[0]
+        if profile.exact[1]:
+            self.assertRegex(text, r"\n  allocated at least [^,]*\n")
+        else:
+            self.assertIn("\n  allocated not seen: see the notes\n", text)
+            self.assertNotIn("exact", text)
 
     def test_own_malloc(self):
         path = harness.target("program_own_malloc")
@@ -159,6 +173,65 @@ class Hosts(harness.Case):
             self.execute(harness.target("program_plain"), 100, period=1,
                          env={"LD_PRELOAD": order}))
         self.assertIn(jemalloc, text)
+
+    def test_allocators_before_us(self):
+        """Before and after: only what stands first is asked.  One that passes
+        on what it is asked for does not make less of what is seen."""
+        us = os.environ["SAMPLEPROF_SO"]
+        jemalloc, = harness.allocator("jemalloc")
+        tcmalloc, = harness.allocator("tcmalloc")
+        for order in ((jemalloc, us, tcmalloc), (jemalloc, tcmalloc, us)):
+            with self.subTest(order=order):
+                text = self.check_bypassed(self.execute(
+                    harness.target("program_plain"), 100, period=1,
+                    env={"LD_PRELOAD": " ".join(order)}))
+                self.assertIn(jemalloc, text)
+        passing = harness.require(harness.LIBDIR + "libmemusage.so", "libc6")
+        profile = self.execute(
+            harness.target("program_plain"), 100, period=1,
+            env={"LD_PRELOAD": f"{passing} {us}",
+                 "MEMUSAGE_OUTPUT": "/dev/null"}).profile()
+        self.assertGreaterEqual(profile.exact[1], 100)
+        self.check_unseen(profile, "malloc")
+
+    def test_kin_of_malloc_before_us(self):
+        """A program with an aligned_alloc of its own, and malloc of ours."""
+        source = os.path.join(self.dir, "kin.c")
+        program = os.path.join(self.dir, "kin")
+        with open(source, "w", encoding="ascii") as f:
+            f.write("#include <stdlib.h>\n#include <stdio.h>\n"
+                    "static char pool[4096];\n"
+                    "void *aligned_alloc(size_t a, size_t n)\n"
+                    "{ return n < 4096 ? pool : NULL; }\n"
+                    "int main(void) { return !(aligned_alloc(64, 64) &&\n"
+                    "malloc(40) && puts(\"hello\") > 0); }\n")
+        subprocess.run(["gcc", "-rdynamic", "-w", source, "-o", program],
+                       check=True, timeout=harness.TIMEOUT_S)
+        profile = self.execute(program, period=1).profile()
+        self.assertIn("defined by " + program, profile.settings["diagnosis"])
+        self.check_unseen(profile, "aligned_alloc")
+        self.assertNotIn("malloc", profile.settings["unseen"].split())
+
+    def test_valgrind(self):
+        """It takes malloc for itself, unless it is told not to, and operator
+        new always."""
+        for target, option, unseen in (
+                ("program_plain", [], "malloc"),
+                ("program_plain", [MALLOC_IS_OURS], None),
+                ("program_live_vector", [MALLOC_IS_OURS], "_Znwm")):
+            with self.subTest(target=target, option=option):
+                program = harness.target(target)
+                result = self.execute(
+                    harness.require("valgrind", "valgrind"), "-q", *option,
+                    program, 50, period=1, follow=os.path.basename(program))
+                profile = result.profile()
+                if unseen:
+                    self.assertIn(b"valgrind takes", result.stderr)
+                    self.check_unseen(profile, unseen)
+                else:
+                    self.assertEqual(result.stderr, b"")
+                    self.assertNotIn("unseen", profile.settings)
+                    profile.require_samples(50)
 
     def test_stripped_environment(self):
         """With nothing but LD_PRELOAD in it."""

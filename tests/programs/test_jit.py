@@ -27,6 +27,13 @@ function outer() {
 }
 outer();
 """
+HOLD = """
+exports.hold = function hold(n) {
+  const all = [];
+  for (let i = 0; i < n; i++) all.push(Buffer.allocUnsafeSlow(65536));
+  return all;
+}
+"""
 PY = """
 import zlib
 def hold(n):
@@ -140,7 +147,8 @@ class Target(Case):
             {"py::large": self.OBJECTS, "allocate": 5 * self.OBJECTS})
 
     def flat(self, path, *options):
-        report = json.loads(harness.report("--json", *options, path))
+        report = harness.with_frames(json.loads(
+            harness.report("--json", *options, path)))
         return {f["name"]: f["samples"] for f in report["functions"]
                 if f["samples"]}
 
@@ -172,6 +180,40 @@ class Runtimes(Case):
         profile = result.profile().require_samples(100)
         self.assertGreaterEqual(self.share_named(profile, "outer"), 0.95)
         self.assertGreaterEqual(self.share_named(profile, "pack"), 0.95)
+
+    def test_namesakes(self):
+        """Functions of one name in two scripts are two, in any directory."""
+        node = shutil.which("node")
+        if not node:
+            self.skipTest("no node")
+        paths = []
+        for where in ("old", "new"):
+            root = os.path.join(self.dir, where)
+            os.mkdir(root)
+            for name, text in (
+                    ("one.js", HOLD), ("two.js", HOLD), ("main.js", """
+const a = require('./one.js').hold(900), b = require('./two.js').hold(300);
+""")):
+                with open(os.path.join(root, name), "w",
+                          encoding="utf-8") as f:
+                    f.write(text)
+            result = self.run_and_note(
+                node, "--perf-basic-prof", "--interpreted-frames-native-stack",
+                "--no-short-builtin-calls", os.path.join(root, "main.js"),
+                period=1024)
+            paths.append(result.profile().path)
+            held = {f["name"]: f["cum_samples"] for f in json.loads(
+                harness.report("--json", paths[-1]))["functions"]
+                if f["name"].startswith("hold ")}
+            self.assertEqual(set(held),
+                             {"hold [in one.js]", "hold [in two.js]"})
+            # 900 and 300 objects of 64 periods
+            self.assertGreaterEqual(held["hold [in one.js]"], 900)
+            self.assertLess(held["hold [in two.js]"], 900)
+        names = {r["name"] for r in json.loads(harness.report(
+            "diff", "--json", "--prune-from=^hold$", *paths))["functions"]}
+        self.assertLessEqual({"hold [in one.js]", "hold [in two.js]"}, names)
+        self.assertFalse([n for n in names if self.dir in n], names)
 
     def test_python(self):
         python = next((p for p in ("python3.14", "python3.13", "python3.12",

@@ -7,8 +7,8 @@ allocator after it has returned, in a file that the process maps (kill_log.h).
 So every call in the log must be in the profile.  At most one call of each
 thread, the one that it was in, may be in the profile and not in the log.
 
-SAMPLEPROF_TEST_KILLS is the number of kills of each program: 5, or 1000 in
-the long form (docs/contributing.md).
+SAMPLEPROF_TEST_KILLS is the number of kills of each program: 2, 5 in the nightly
+list, or 1000 in the long form (docs/contributing.md).
 """
 
 import array
@@ -25,7 +25,7 @@ import time
 
 import harness
 
-KILLS = int(os.environ.get("SAMPLEPROF_TEST_KILLS", "5"))
+KILLS = int(os.environ.get("SAMPLEPROF_TEST_KILLS", harness.rounds(2, 5)))
 SEED = int(os.environ.get("SAMPLEPROF_TEST_SEED", "1"))
 
 # targets/kill_log.h
@@ -272,6 +272,7 @@ class Kills(harness.Case):
         process.kill()
         return self.finish(process)
 
+    @harness.nightly_too
     def test_storm_of_eight_threads(self):
         samples = 0
         for n in range(KILLS):
@@ -311,6 +312,7 @@ class Kills(harness.Case):
         self.assertGreater(sum((truth & found).values()), 100)
         return profile.json["discarded_objects"]
 
+    @harness.nightly
     def test_storm_in_a_bounded_file(self):
         """Through many turns of its ring (docs/format.md, "Segments")."""
         discarded = []
@@ -322,9 +324,10 @@ class Kills(harness.Case):
         self.assertGreater(max(discarded), 10000)
         print(f"{KILLS} kills, objects discarded: {discarded}", flush=True)
 
+    @harness.nightly_too
     def test_totals_at_the_default_period(self):
         """And that the report says how far they may be off."""
-        for n in range(max(KILLS // 10, 3)):
+        for n in range(max(KILLS // 10, 1)):
             with self.subTest(n=n):
                 result = self.kill_storm(0.1, period="512K")
                 self.check(result, every=False)
@@ -357,6 +360,7 @@ class Kills(harness.Case):
         os.unlink(socket)
         return result
 
+    @harness.nightly
     def test_redis_under_load(self):
         samples = 0
         for n in range(KILLS):
@@ -368,6 +372,7 @@ class Kills(harness.Case):
         self.assertGreater(samples, 1000 * KILLS)
         print(f"{KILLS} kills, {samples} samples", flush=True)
 
+    @harness.nightly_too
     def test_while_the_process_starts(self):
         """No file, or one that is read, or one of which the report says that
         its process was stopped while it started."""

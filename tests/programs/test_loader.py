@@ -14,6 +14,7 @@ INCLUDE = os.path.join(TARGETS, "../../../include")
 PLAIN = (300000, 300)
 CLONE_NEWNS = 0x20000
 MS_REC_PRIVATE = 0x44000
+PIES = (["-fPIE", "-pie"], ["-fno-pie", "-no-pie"])[:harness.rounds(1, 2)]
 
 
 def hide_proc():
@@ -50,14 +51,15 @@ class Segments(harness.Case):
         starts = [int(f[2], 16) // 4096 for f in loads]
         return sum(max(0, b - a) for a, b in zip(ends, starts[1:]))
 
+    @harness.nightly_too
     def test_link_lines(self):
-        """Names and whole stacks, as a position-independent program and as
-        one that is not."""
+        """Names and whole stacks, as a position-independent program and, in
+        the nightly list, as one that is not."""
         compiler = harness.require("g++", "g++")
         program = os.path.join(self.dir, "apart")
         for name, (linker, package, flags) in self.LINKS.items():
             harness.require(linker, package)
-            for pie in (["-fPIE", "-pie"], ["-fno-pie", "-no-pie"]):
+            for pie in PIES:
                 with self.subTest(link=name, pie=pie):
                     subprocess.run(
                         [compiler, "-g", "-O1", *pie, *flags,

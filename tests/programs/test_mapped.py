@@ -97,6 +97,7 @@ class Mapped(harness.Case):
     def test_storm(self):
         self.check_storm(period="1M")
 
+    @harness.nightly
     def test_storm_in_small_file(self):
         """The ring turns several times."""
         # With more samples a segment may be full before the next one is there,

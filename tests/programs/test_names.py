@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Readable names, and flat bytes at the program's own functions: C++, Rust,
 redis with its zmalloc, Python with its allocators; `--all-frames`,
-`--full-names`, `--see-through`; one baseline for all of these."""
+`--full-names`, `--see-through`; one baseline for all of these.  Functions of
+one name are several in every view, and the same in another build; a symbol
+without a size names no function but its own."""
 
+import gzip
 import json
 import os
 import shutil
@@ -120,6 +123,252 @@ class Cxx(harness.Case):
                          flat(self.path, "--all-frames", "--full-names"))
 
 
+# Static functions of one name; with `a` and `b` objects each.
+NAMESAKES = {"a": """#include <stdlib.h>
+static void *make(size_t n) { return malloc(n); }
+void use_b(void);
+int main(void) {
+  for (int i = 0; i < A; i++) *(volatile char *)make(1000) = 1;
+  use_b();
+  return 0;
+}
+""", "b": """#include <stdlib.h>
+static void *make(size_t n) { return malloc(n); }
+void use_b(void) {
+  for (int i = 0; i < B; i++) *(volatile char *)make(1000) = 1;
+}
+"""}
+
+# Lambdas behind std::function, of which only the library's function has a frame.
+CALLABLES = """#include <cstdlib>
+#include <functional>
+#include <vector>
+static void *volatile kept[60000];
+static int n;
+struct Taker {
+  void operator()() const {
+    for (int i = 0; i < C; i++) kept[n++] = malloc(256);
+  }
+};
+__attribute__((noinline)) void run(const std::function<void()> &f) { f(); }
+int main() {
+  run([] { for (int i = 0; i < A; i++) kept[n++] = malloc(256); });
+  run([] { for (int i = 0; i < B; i++) kept[n++] = malloc(256); });
+  run(Taker());
+  return 0;
+}
+"""
+
+
+def culprits(check):
+    """The functions that one limit found."""
+    return [c["function"] for c in check["limits"][0]["explained_by"]
+            if "function" in c]
+
+
+class Namesakes(harness.Case):
+    def build(self, where, options, files=("one.c", "two.c"), a=900, b=100):
+        """The profile of a build of NAMESAKES in a directory of its own."""
+        root = os.path.join(self.dir, where)
+        for name, text in zip(files, NAMESAKES.values()):
+            os.makedirs(os.path.dirname(os.path.join(root, name)),
+                        exist_ok=True)
+            with open(os.path.join(root, name), "w", encoding="utf-8") as f:
+                f.write(text)
+        program = os.path.join(root, "app")
+        subprocess.run([harness.require("gcc", "gcc"), *options, f"-DA={a}",
+                        f"-DB={b}", *files, "-o", program], cwd=root,
+                       check=True, timeout=harness.TIMEOUT_S)
+        return self.execute(program, period=1).paths[0]
+
+    def makes(self, path, *options):
+        return {n: k for n, k in flat(path, *options).items()
+                if n.startswith("make")}
+
+    def test_every_view(self):
+        files = {("one.c", "two.c"): ("one.c", "two.c"),
+                 ("x/u.c", "y/u.c"): ("x/u.c", "y/u.c")}
+        for options in (["-O2", "-g"], ["-O0", "-g"], ["-O0"]):
+            for names, homes in files.items():
+                path = self.build(f"{len(options)}{options[0]}{homes[0][0]}",
+                                  options, names)
+                if homes[0] == "x/u.c" and "-g" not in options:
+                    # the symbol table has the same file of both
+                    found = self.makes(path)
+                    self.assertEqual(sorted(found.values()), [100, 900])
+                    self.assertTrue(all("[in u.c+0x" in n for n in found))
+                    continue
+                with self.subTest(options=options, homes=homes):
+                    self.check_views(path, homes, "-g" in options)
+
+    def check_views(self, path, homes, has_files):
+        rows = {f"make [in {homes[0]}]": 900, f"make [in {homes[1]}]": 100}
+        self.assertEqual(self.makes(path), rows)
+        functions = {f["name"]: f for f in json.loads(harness.report(
+            "--json", path))["functions"]}
+        for name, home in zip(rows, homes):
+            self.assertEqual(functions[name]["full_name"], "make")
+            self.assertEqual(functions[name]["defined_in"], home)
+            if has_files:
+                self.assertTrue(functions[name]["file"].endswith(home))
+        text = harness.report(path)
+        csv = harness.report("--csv", path)
+        for name in rows:
+            self.assertIn(f"  {name}  (app)\n", text)
+            self.assertEqual(csv.count(f'"{name}",'), 1)
+            for kind in ("collapsed", "pprof", "dhat", "html", "speedscope"):
+                out = os.path.join(self.dir, "out." + kind)
+                harness.report("export", kind, path, "-o", out)
+                with open(out, "rb") as f:
+                    data = f.read()
+                if data[:2] == b"\x1f\x8b":
+                    data = gzip.decompress(data)
+                self.assertIn(name.encode(), data, kind)
+        copy = os.path.join(self.dir, "copy.sprof.zst")
+        harness.report("symbolize", path, "-o", copy)
+        self.assertEqual(self.makes(copy), rows)
+        os.unlink(copy)
+        # patterns find both, and each
+        self.assertEqual(self.makes(path, "--focus=^make$"), rows)
+        self.assertEqual(list(self.makes(
+            path, f"--focus=^make .in {homes[1]}").values()), [100])
+
+    def test_between_builds(self):
+        """An unchanged function is the same, wherever it was built, with debug
+        information or without; one that grew is found."""
+        for options in (["-O2", "-g"], ["-O0"]):
+            old = self.build(f"old{len(options)}", options)
+            same = self.build(f"same{len(options)}", options)
+            other = self.build(f"other{len(options)}", options, a=800, b=200)
+            base = os.path.join(self.dir, f"base{len(options)}.json")
+            harness.report("check", old, "--update-baseline", "--baseline",
+                           base)
+            for before in (old, base):
+                with self.subTest(options=options, before=before):
+                    harness.report("check", same, "--baseline", before,
+                                   "--limit", "sites=+1%")
+                    found = json.loads(self.sampleprof(
+                        "check", other, "--baseline", before, "--limit",
+                        "sites=+5%", "--format", "json", code=3).stdout)
+                    self.assertEqual(culprits(found), ["make [in two.c]"])
+                    rows = {r["name"]: r["change"]["value"] for r in
+                            json.loads(harness.report(
+                                "diff", "--json", before, other))["functions"]}
+                    self.assertEqual(rows["make [in one.c]"], -100000)
+                    self.assertEqual(rows["make [in two.c]"], 100000)
+
+    def test_merged(self):
+        """Where only the address tells functions apart, which another build
+        does not have, they are one, and that is said."""
+        old = self.build("old", ["-O0"], ("x/u.c", "y/u.c"))
+        new = self.build("new", ["-O0"], ("x/u.c", "y/u.c"), b=500)
+        rows = {r["name"]: r["change"]["value"] for r in json.loads(
+            harness.report("diff", "--json", old, new))["functions"]}
+        self.assertEqual(rows["make [2 functions]"], 400000)
+
+    def test_fleet(self):
+        """A database of two builds has a row for each function, not for each
+        build of it."""
+        self.sampleprof("fleet", "init")
+        for b in (100, 300):
+            path = self.build("app", ["-O0", "-g"], b=b)
+            self.sampleprof("fleet", "add", path)
+        rows = json.loads(self.sampleprof("fleet", "report",
+                                          "--json").stdout)["functions"]
+        self.assertEqual({r["name"]: r["samples"] for r in rows
+                          if r["name"].startswith("make")},
+                         {"make [in one.c]": 1800, "make [in two.c]": 400})
+
+    def test_callables(self):
+        source = os.path.join(self.dir, "call.cc")
+        with open(source, "w", encoding="utf-8") as f:
+            f.write(CALLABLES)
+        paths = []
+        for where, counts in (("old", (20001, 19999, 5000)),
+                              ("new", (1000, 39000, 5000))):
+            program = os.path.join(self.dir, where)
+            subprocess.run(
+                [harness.require("g++", "g++"), "-O2", source, "-o", program,
+                 *(f"-D{c}={n}" for c, n in zip("ABC", counts))],
+                check=True, timeout=harness.TIMEOUT_S)
+            paths.append(self.execute(program, period=1).paths[0])
+            self.assertLessEqual(set(counts), set(flat(paths[-1]).values()))
+        found = json.loads(self.sampleprof(
+            "check", paths[1], "--baseline", paths[0], "--any-program",
+            "--limit", "sites=+5%", "--format", "json", code=3).stdout)
+        name, = culprits(found)
+        self.assertIn("{lambda()#2}", name)
+
+
+# Of D, Fortran and Ada, as their compilers name functions, and parts that gcc
+# makes of a function.
+LANGUAGES = r"""#include <stdlib.h>
+#define NAMED(c, symbol, n) \
+  void *c(void) __asm__(symbol); \
+  __attribute__((noinline)) void *c(void) { \
+    void *volatile p = 0; \
+    for (int i = 0; i < n; i++) p = malloc(64); \
+    return p; \
+  }
+NAMED(d, "_D4till4Cash4openMFiZAv", 11)
+NAMED(fortran, "__till_MOD_open", 12)
+NAMED(ada, "till__drawer__open", 13)
+NAMED(part, "open_till.constprop.0.isra.1", 14)
+void __gnat_runtime_initialize(void) {}
+int main(void) { d(); fortran(); ada(); part(); return 0; }
+"""
+
+# Two functions that a linker finds to be the same, and one more.
+SAME = r"""#include <cstdlib>
+static void *volatile kept;
+struct Coin { long a[6]; };
+struct Note { double a[6]; };
+template <class T> __attribute__((noinline)) void draw(int n) {
+  for (int i = 0; i < n; i++) kept = malloc(sizeof(T));
+}
+static __attribute__((noinline)) void alone() { kept = malloc(7); }
+int main() { draw<Coin>(300); draw<Note>(100); alone(); return 0; }
+"""
+
+
+class Languages(harness.Case):
+    def compile(self, compiler, name, text, *options):
+        source = os.path.join(self.dir, name)
+        program = os.path.splitext(source)[0]
+        with open(source, "w", encoding="utf-8") as out:
+            out.write(text)
+        subprocess.run([harness.require(compiler, compiler), source, "-o",
+                        program, *options], check=True,
+                       timeout=harness.TIMEOUT_S)
+        return program
+
+    def test_beyond_cxx(self):
+        program = self.compile("gcc", "till.c", LANGUAGES, "-O1")
+        found = flat(self.execute(program, period=1).paths[-1])
+        self.assertEqual(found, {"till.Cash.open": 11, "till::open": 12,
+                                 "till.drawer.open": 13, "open_till": 14})
+
+    def test_same_code(self):
+        """A linker that keeps one of two functions: either may have been
+        called.  One that keeps both: each."""
+        harness.require("ld.lld", "lld")
+        options = ("-O1", "-fno-ipa-icf", "-ffunction-sections",
+                   "-fuse-ld=lld")
+        for more, want in (
+                ((), {"draw<Coin>": 300, "draw<Note>": 100, "alone": 1}),
+                (("-Wl,--icf=all",),
+                 {"draw<Coin> or draw<Note>": 400, "alone": 1})):
+            for debug in ((), ("-g",)):
+                with self.subTest(more=more, debug=debug):
+                    program = self.compile("g++", "same.cc", SAME, *options,
+                                           *more, *debug)
+                    found = flat(self.execute(program, period=1).paths[-1])
+                    self.assertEqual({n: found[n] for n in want}, want)
+        rows = flat(self.execute(program, period=1).paths[-1],
+                    "--full-names")
+        self.assertEqual(rows["draw<Coin> or draw<Note>"], 400)
+
+
 class Others(harness.Case):
     def test_rust(self):
         rustc = shutil.which("rustc")
@@ -179,3 +428,32 @@ class Others(harness.Case):
         self.assertIn("_sdsnewlen", found)
         self.assertTrue(any(name.startswith("zmalloc")
                             for name in flat(path, "--all-frames")))
+
+
+INSTANCES = """
+#include <cstdlib>
+static void *volatile kept;
+template <class T> __attribute__((noinline)) void take(T n) {
+  for (T i = 0; i < n; i++) kept = malloc(100);
+}
+int main() { take<int>(30); take<long>(70); }
+"""
+
+
+class Labels(harness.Case):
+    def test_label_in_front_of_functions_without_symbols(self):
+        """frame_dummy has no size.  Small symbol tables (.gnu_debugdata) lack
+        weak functions, which then are in its reach."""
+        source = os.path.join(self.dir, "app.cc")
+        with open(source, "w", encoding="utf-8") as f:
+            f.write(INSTANCES)
+        program = os.path.join(self.dir, "app")
+        subprocess.run([harness.require("g++", "g++"), "-O2", source, "-o",
+                        program], check=True, timeout=harness.TIMEOUT_S)
+        subprocess.run(["strip", "--strip-all", "-K", "frame_dummy", "-K",
+                        "main", program], check=True,
+                       timeout=harness.TIMEOUT_S)
+        rows = flat(self.execute(program, period=1).paths[0])
+        self.assertNotIn("frame_dummy", rows)
+        self.assertEqual(sorted(n for name, n in rows.items()
+                                if name.startswith("app+0x")), [30, 70])

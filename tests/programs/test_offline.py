@@ -37,7 +37,7 @@ class Offline(harness.Case):
     def json(self, *files):
         done = report("--json", *files)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        return harness.with_frames(json.loads(done.stdout))
 
     # ---- several files ----
 
@@ -248,25 +248,50 @@ class Offline(harness.Case):
                f"http://127.0.0.1:{server.server_port}",
                "DEBUGINFOD_CACHE_PATH": os.path.join(self.dir, "cache")}
         done = report("--json", path, env=env)
-        self.assertNotEqual(by_stack(json.loads(done.stdout)), here)
+        self.assertNotEqual(by_stack(harness.with_frames(
+            json.loads(done.stdout))), here)
         self.assertEqual(asked, [])
         done = report("--json", "--debuginfod", path, env=env)
         if b"is not installed" in done.stderr:
             self.skipTest("libdebuginfod.so.1 is not installed")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(by_stack(json.loads(done.stdout)), here)
+        self.assertEqual(by_stack(harness.with_frames(
+            json.loads(done.stdout))), here)
         self.assertIn(f"/buildid/{build_id}/debuginfo", asked)
         # A server that sends another build is not believed.
         shutil.copy("/bin/true", debug)
         env["DEBUGINFOD_CACHE_PATH"] += "2"
         done = report("--json", "--debuginfod", path, env=env)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertNotEqual(by_stack(json.loads(done.stdout)), here)
+        self.assertNotEqual(by_stack(harness.with_frames(
+            json.loads(done.stdout))), here)
+        if os.geteuid() == 0:
+            del asked[:]
+            self.refuses_cache_of_another(path, env)
+            self.assertEqual(asked, [])
         for urls in ("", " "):
             env["DEBUGINFOD_URLS"] = urls
             done = report("--debuginfod", path, env=env)
             self.assertEqual(done.returncode, 1)
             self.assertIn(b"DEBUGINFOD_URLS", done.stderr)
+
+    def refuses_cache_of_another(self, path, env):
+        """As $HOME is one under sudo; a link of that user as well."""
+        theirs = os.path.join(self.dir, "theirs")
+        os.mkdir(theirs)
+        link = os.path.join(self.dir, "link")
+        os.symlink(self.dir, link)
+        for name in theirs, link:
+            os.lchown(name, 65534, 65534)
+            for variable in ("DEBUGINFOD_CACHE_PATH", "XDG_CACHE_HOME",
+                             "HOME"):
+                done = report("--debuginfod", path, env={
+                    **{k: v for k, v in env.items()
+                       if k not in ("DEBUGINFOD_CACHE_PATH", "XDG_CACHE_HOME")},
+                    variable: name})
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(b"another user (uid 65534)", done.stderr)
+        self.assertEqual(os.listdir(theirs), [])
 
     # ---- on a terminal, and not ----
 

@@ -285,7 +285,7 @@ class OneValue(harness.Case):
                            "1000", "5000", "2000", period="1K")
         self.new = run.paths[0]
         self.stacks = len(run.profile().require_samples(1000).stacks)
-        found = json.loads(report("--json", self.new))
+        found = harness.with_frames(json.loads(report("--json", self.new)))
         own = {row["name"]: row["flat_bytes"]["value"]
                for row in found["functions"] if row["flat_bytes"]["value"]}
         self.assertEqual(set(own), {

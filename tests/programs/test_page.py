@@ -2,6 +2,8 @@
 """The page of `export html` in Chromium: its figures equal `--json`; every
 control; 50,000 stacks; names with markup (docs/guide.md)."""
 
+import csv
+import io
 import json
 import os
 import re
@@ -180,6 +182,68 @@ class Figures(PageCase):
         self.show(path, "metric=objects&view=live")
         self.assert_rows(profile, "objects", ("--view", "live"), ("flat",),
                          "objects")
+        self.assert_quiet()
+
+    def shown_rows(self, kind):
+        """The cells of the table, flat (0) or cum (1), and their functions, as
+        they are shown."""
+        self.rows()
+        return {" ".join(text.replace(" %", "%").split()) for text in browser.run(
+            "[...document.querySelectorAll('#functions tbody tr')].map((r) =>"
+            f"[r, r.querySelectorAll('.estimate')[{kind}]]).filter("
+            "([, e]) => !e.querySelector('.none')).map(([r, e]) =>"
+            "[...e.querySelectorAll('b, .interval, .share')].map("
+            "(part) => part.textContent).join(' ') +"
+            "' ' + r.querySelector('button').textContent)")}
+
+    def assert_same_text(self, profile, *args):
+        """The page, the text, --json and --csv have the same figures: of text
+        every digit, of numbers every bit."""
+        for kind, order in enumerate(([], ["--cum"])):
+            text = harness.report("--top=0", "--nodefraction=0", *order, *args,
+                                  profile)
+            lines = text.splitlines()
+            at = next(i for i, line in enumerate(lines)
+                      if line.endswith("  function"))
+            rows = {" ".join(re.sub(r"^(?:[0-9.<]+% +)?((?:\S+ +)*?\S+%)(?: +\S+%)* +"
+                                    r"(\S.*?)(?:  \(.*\))?$",
+                                    r"\1 \2", line.strip()).split())
+                    for line in lines[at + 1:lines.index("", at)]
+                    if re.search(r"[0-9]%  ", line)}
+            shown = self.shown_rows(kind)
+            self.assertGreater(len(shown), kind)
+            self.assertEqual(shown, rows, text)
+        known = json.loads(harness.report("--json", *args, profile))
+        table = {row["function"]: row for row in csv.DictReader(
+            io.StringIO(harness.report("--csv", "--top=0", *args, profile)))}
+        for f in known["functions"]:
+            for kind in ("flat_bytes", "cum_bytes", "flat_objects"):
+                self.assertEqual(
+                    [f[kind][k] for k in ("value", "lo", "hi")],
+                    [float(table[f["name"]][kind + end])
+                     for end in ("", "_lo", "_hi")], (f["name"], kind))
+        return text, known
+
+    def test_same_text(self):
+        # at a period of 1 figures are exact, and lie between two
+        for period in ("1", "16K"):
+            path, profile = self.page("20000", period=period, seed="3")
+            browser.open("about:blank")
+            for view in ("alloc", "live"):
+                self.show(path, f"view={view}")
+                text, known = self.assert_same_text(profile, "--view", view)
+        # what is alive, on its card, in the sentence on the graph, in the head
+        # of the text and at the end of the curve
+        live = re.search(r"\n  live +(\S.*?) in ", text)[1]
+        first = live.split(" [")[0]
+        self.assertIn(first, self.text("cards"))
+        self.assertIn(live[len(first) + 1:], self.text("cards"))
+        self.assertTrue(self.text("chosen").startswith(live + " · "),
+                        (live, self.text("chosen")))
+        for limit, value in known["estimate"]["live_bytes"].items():
+            self.assertEqual(known["estimate"]["view_bytes"][limit], value)
+            self.assert_same_sum(known["timeline"][-1]["live_bytes"][limit],
+                                 value)
         self.assert_quiet()
 
     def test_head_and_choice(self):
@@ -451,6 +515,7 @@ class Hostile(PageCase):
                           "the policy lets other scripts run")
 
 
+@harness.nightly
 class Many(PageCase):
     """As fast as src/README.md says.  What is bounded is the CPU time of the
     page: the machine may be busy with other things."""

@@ -10,7 +10,7 @@ import subprocess
 
 import harness
 
-PERIODS = ("512K", "4K")
+PERIODS = harness.rounds(("4K",), ("512K", "4K"))
 OTHER_ALLOCATORS = ("jemalloc", "tcmalloc", "mimalloc")
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -70,12 +70,13 @@ int main()
 
 
 class Program(harness.Case):
-    """One program, run as described below, without the library, under it at
-    two periods, and under it over three other allocators."""
+    """One program, run as described below, without the library, under it at a
+    period, and mostly under it over another allocator; in the nightly list at
+    two periods and over three."""
 
     def compare(self, *argv, module, function=None, least=3, stdin=None,
                 env=None, prepare=lambda: None, result_of=lambda: b"",
-                expect_stdout=True, allocators=OTHER_ALLOCATORS):
+                expect_stdout=True, over="jemalloc"):
         """`prepare` runs before each run; what must not differ is standard
         output, standard error, the exit code and result_of().  Samples are
         expected in `module`; at 4 KiB at least `least` of them, and below
@@ -91,7 +92,8 @@ class Program(harness.Case):
         if expect_stdout:
             self.assertTrue(expected[1])
         variants = [(p, "glibc") for p in PERIODS]
-        variants += [("64K", name) for name in allocators]
+        variants += [("64K", name) for name in harness.rounds(
+            [over] * bool(over), OTHER_ALLOCATORS)]
         for period, name in variants:
             with self.subTest(period=period, allocator=name):
                 done, seen = run(period=period, seed=1,
@@ -125,6 +127,7 @@ class Program(harness.Case):
                             f"{function} in no stack of {best.path}")
 
 
+@harness.nightly_too
 class Interpreters(Program):
 
     def test_sqlite3(self):
@@ -139,7 +142,7 @@ class Interpreters(Program):
                      env={"PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0"},
                      module=os.path.basename(
                          os.path.realpath("/usr/bin/python3")),
-                     function="_PyEval_EvalFrameDefault")
+                     function="_PyEval_EvalFrameDefault", over="tcmalloc")
 
     def test_perl(self):
         perl = harness.require("/usr/bin/perl", "perl")
@@ -167,14 +170,16 @@ class Interpreters(Program):
                        for i in range(12000)], f)
         self.compare(jq, "-c", "group_by(.tags[0]) | map([length, "
                      "(map(.id) | add), .[0].tags])", path,
-                     module="libjq.so.1", function="jq_next", least=500)
+                     module="libjq.so.1", function="jq_next", least=500,
+                     over="mimalloc")
 
 
+@harness.nightly_too
 class Compilers(Program):
     """The compiler's own processes have profiles, and what they write is the
     same to the bit."""
 
-    def compile(self, compiler, package, source, name, *options):
+    def compile(self, compiler, package, source, name, *options, over=None):
         path = harness.require(compiler, package)
         out = os.path.join(self.dir, "out.o")
 
@@ -188,7 +193,7 @@ class Compilers(Program):
 
         self.compare(path, "-O2", "-c", *options, source, "-o", out,
                      module=name, prepare=discard, result_of=read,
-                     expect_stdout=False, least=500)
+                     expect_stdout=False, least=500, over=over)
 
     def test_gcc(self):
         self.compile("gcc", "gcc", ROOT + "/src/view/view_json.c", "cc1",
@@ -199,9 +204,11 @@ class Compilers(Program):
         source = os.path.join(self.dir, "source.cc")
         with open(source, "w", encoding="ascii") as f:
             f.write(CXX)
-        self.compile("g++", "g++", source, "cc1plus", "-std=c++17")
+        self.compile("g++", "g++", source, "cc1plus", "-std=c++17",
+                     over="tcmalloc")
 
 
+@harness.nightly_too
 class Git(Program):
 
     ENV = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -233,7 +240,8 @@ class Git(Program):
 
     def test_log(self):
         self.compare(self.git, "-C", self.repository, "log", "-p", "--stat",
-                     module="git", least=500, env=self.ENV)
+                     module="git", least=500, env=self.ENV,
+                     over="mimalloc")
 
     def test_gc(self):
         """Children with profiles of their own, and a repository that is whole
@@ -250,7 +258,7 @@ class Git(Program):
 
         self.compare(self.git, "-C", copy, "gc", "-q", module="git", least=100,
                      env=self.ENV, prepare=make_copy, result_of=read,
-                     expect_stdout=False)
+                     expect_stdout=False, over=None)
         make_copy()
         done = self.execute(self.git, "-C", copy, "gc", "-q", env=self.ENV,
                             period="4K")
@@ -259,6 +267,7 @@ class Git(Program):
         self.assertIn("pack-objects", commands)
 
 
+@harness.nightly_too
 class Redis(harness.Case):
     """A server with threads, linked with jemalloc, under load."""
 

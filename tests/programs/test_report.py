@@ -201,14 +201,22 @@ class Report(harness.Case):
         self.assertGreater(widths[-1], 1.5 * widths[0])
 
     def test_simultaneous(self):
-        text = self.text("--simultaneous", "--top", "10")
+        text = self.text("--simultaneous", "--top", "10", "--cum")
         self.assertIn("intervals 95 %, of rows 99.5 %, so that the 10 rows of a "
                       "column hold together, method p3t; period ",
                       " ".join(text.split()))
         d = self.json("--simultaneous")
-        self.assertAlmostEqual(
-            d["row_confidence"],
-            1 - 0.05 / max(len(d["functions"]), len(d["stacks"])))
+        counted = [[row[key] > 1 for row in rows].count(True)
+                   for rows, key in ((d["functions"], "cum_samples"),
+                                     (d["stacks"], "samples"))]
+        self.assertLess(counted[1], len(d["stacks"]))
+        self.assertAlmostEqual(d["row_confidence"], 1 - 0.05 / max(counted))
+        # Functions that only call others are in no row of a flat table.
+        flat = [f for f in d["functions"] if f["samples"]]
+        self.assertLess(len(flat), len(d["functions"]))
+        self.assertIn(f"so that the {len(flat)} rows of a column ",
+                      " ".join(self.text("--simultaneous", "--top", "0")
+                               .split()))
         self.assertEqual(d["confidence"], 0.95)
 
     # ---- what is shown ----
@@ -322,7 +330,7 @@ class Report(harness.Case):
         self.refused("unknown option --frob", "--frob", code=2)
         self.refused("--json takes no value", "--json=1", code=2)
         self.refused("--view takes alloc, live,", "--view", "dead", code=2)
-        self.refused("--at needs --view live or leaks", "--at", "1s",
+        self.refused("--at needs --view live, leaks or peak", "--at", "1s",
                      "--view", "alloc", code=2)
         self.refused("--confidence takes 90, 95, 99 or 99.9",
                      "--confidence", "97", code=2)

@@ -245,6 +245,15 @@ class Views(harness.Case):
 
     def test_traces_and_stats(self):
         whole = exact(self.json()["estimate"]["view_bytes"])
+        # Each frame is once; the form before has it in each stack.
+        for words in ((), ("traces",)):
+            new = self.json(*words)
+            self.assertEqual(len({json.dumps(f) for f in new["frames"]}),
+                             len(new["frames"]))
+            old = json.loads(run(*words, "--json-old", self.path))
+            self.assertEqual((new.pop("schema_version"),
+                              old.pop("schema_version")), (2, 1))
+            self.assertEqual(harness.with_frames(new), old)
         d = self.json("traces")
         self.assertEqual(sum(exact(s["bytes"]) for s in d["stacks"]), whole)
         self.assertEqual(len(self.json("traces", "--stacks", 2)["stacks"]), 2)

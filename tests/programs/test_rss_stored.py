@@ -112,10 +112,11 @@ class Ends(Case):
         self.assertIn("left by _exit, quick_exit or in a signal handler",
                       " ".join(stderr.split()))
 
+    @harness.nightly_too
     def test_handler(self):
         """A signal handler that calls exit may be in the middle of malloc,
         too."""
-        for unwind in "tables", "fp":
+        for unwind in harness.rounds(("tables",), ("tables", "fp")):
             with self.subTest(unwind=unwind):
                 _, made = self.run_ledger("--rss", how="handler", period=1,
                                           unwind=unwind)
@@ -164,6 +165,7 @@ class Ends(Case):
 
 
 class During(Case):
+    @harness.nightly
     def test_peak(self):
         """A killed process has the one of the last growth by 5 %."""
         stderr, made = self.run_ledger("--rss-at-peak", how="peak", period=1)
@@ -243,6 +245,7 @@ class Nobody(Case):
     def test_no_name(self):
         self.end()
 
+    @harness.nightly
     def test_never_looks(self):
         """10 s, and the process ends as it would have."""
         name = f"never-{os.getpid()}"
@@ -290,8 +293,8 @@ class Calls(Case):
         for _ in range(5):
             done = test_rss.rss("--timeout", "1m", pid)
             self.assertEqual(done.returncode, 0, done.stderr)
-        # So that RSS is due once more.
-        time.sleep(0.5)
+        # So that RSS is due once more: it is after 100 ms.
+        time.sleep(0.11)
         process.communicate(b"x")
         with open(log, encoding="utf-8", errors="replace") as lines:
             lines = lines.read()
@@ -315,7 +318,7 @@ class Calls(Case):
         for name, arguments in profiled:
             if name == "openat":
                 self.assertRegex(arguments,
-                                 r'"(/proc/self/(statm|cmdline)|.*\.sprof)"')
+                                 r'"(/proc/(thread-)?self/(statm|cmdline)|.*\.sprof)"')
         self.assertGreater(own["openat"], 2)
         # A descriptor of each; the file is cut at the end.
         self.assertEqual(set(own) - {"write", "poll", "exit_group"},

@@ -40,6 +40,20 @@ class Python(Command):
             self.assertEqual(done.stdout, want)
             self.assertEqual("PYTHONMALLOC=malloc" in done.stderr,
                              bool(options))
+            self.assertEqual("before 3.12 ignores" in done.stderr,
+                             bool(options))
+
+    def test_versions(self):
+        """Which has names is known by the program that a name leads to."""
+        for minor, names in ((9, False), (11, False), (12, True), (14, True)):
+            real = self.path(f"python3.{minor}")
+            shutil.copy("/bin/true", real)
+            link = self.path(f"py{minor}")
+            os.symlink(real, link)
+            done = self.sampleprof("run", "--python", "--", link)
+            self.assertEqual("PYTHONPERFSUPPORT" in done.stderr, names)
+            self.assertEqual(f"Python 3.{minor} has no names" in done.stderr,
+                             not names, done.stderr)
 
 
 class Labels(Command):
@@ -301,7 +315,7 @@ class Names(Command):
 
         def main_frame(*options):
             done = self.sampleprof("report", "--json", *options, "p.sprof")
-            report = json.loads(done.stdout)
+            report = harness.with_frames(json.loads(done.stdout))
             self.assertNotIn(program, [p["module"] for p in
                                        report["symbol_problems"]])
             frames = [f for s in report["stacks"] for f in s["frames"]
@@ -366,7 +380,7 @@ class Lists(Command):
         self.assertEqual(lines[0].split(), ["pid", "parent", "start", "ran",
                                             "allocated", "live", "end"])
         self.assertRegex(lines[1], r"^\d{4}-\d\d-\d\d$")
-        self.assertTrue(lines[-1].startswith("+: at least"), text)
+        self.assertTrue(lines[-1].startswith("+ allocated: at least"), text)
         rows = dict(zip([l.split()[0] for l in lines[3:-1:2]],
                         [l.split() for l in lines[2:-1:2]]))
         self.assertEqual(set(rows), {*self.files("d")}, text)

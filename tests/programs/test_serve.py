@@ -303,6 +303,7 @@ class Profiles(Serve):
         self.assertRegex(done.stdout, r"Type: inuse_space")
         self.assertRegex(done.stdout, r"% +descend")
 
+    @harness.nightly
     def test_seconds(self):
         """What is allocated while it waits, and nothing else."""
         process = self.start_idle()
@@ -321,6 +322,7 @@ class Profiles(Serve):
         self.assertEqual(Pprof(body).total("alloc_space"), 50 << 10)
         self.assertGreaterEqual(whole.total("alloc_space"), 151 << 10)
 
+    @harness.nightly
     def test_memory(self):
         """It goes with what is alive, not with samples; the figures are those
         of the samples, also while the process runs."""
@@ -348,6 +350,7 @@ class Profiles(Serve):
         # time; every sample takes 270 MB.
         self.assertLess(most(), 128 << 20)
 
+    @harness.nightly
     def test_longer_than_a_connection_may_be_idle(self):
         process = self.start_idle()
         self.begin()
@@ -413,12 +416,20 @@ class Command(Serve):
     def test_ends(self):
         """At once, also if a request waits."""
         self.start_idle()
+        def sockets():
+            folder = f"/proc/{process.pid}/fd/"
+            with contextlib.suppress(FileNotFoundError):
+                return sum("socket:" in os.readlink(folder + fd)
+                           for fd in os.listdir(folder))
+            return 0
+
         for number in (signal.SIGTERM, signal.SIGINT):
             process = self.begin()
+            before = sockets()
             with concurrent.futures.ThreadPoolExecutor() as pool:
                 waits = pool.submit(self.get,
                                     "/debug/pprof/heap?seconds=600")
-                time.sleep(0.5)
+                harness.wait_until(lambda: sockets() > before)
                 process.send_signal(number)
                 self.assertEqual(process.wait(harness.TIMEOUT_S), 0)
                 with contextlib.suppress(http.client.RemoteDisconnected):

@@ -38,6 +38,7 @@ def words(lines):
                           "\n".join(l for l in lines if "~" not in l)))
 
 
+@harness.nightly
 class Tour(harness.Case):
     def run_all(self, commands):
         """What each of them printed, on either output."""

@@ -94,6 +94,29 @@ class Unwind(harness.Case):
             self.assertFalse(stack["truncated"], stack)
             self.assertIn("main", [f["function"] for f in stack["frames"]])
 
+    def test_large_frames(self):
+        """Of 2 and 24 MiB, on the stacks of main, a thread, a coroutine."""
+        for unwind in ("tables", "fp"):
+            result = self.execute(harness.target("program_unwind"), "large",
+                                  period=1, unwind=unwind, clean=False)
+            if result.returncode == 77:
+                self.skipTest("the limit of the stack is too small here")
+            self.assertEqual(result.returncode, 0)
+            stacks = result.profile().stacks_with("leaf")
+            for stack in stacks:
+                # What makecontext leaves in the register is no frame.
+                is_end_known = unwind == "tables" or not any(
+                    f["function"] == "in_coroutine" for f in stack["frames"])
+                self.assertEqual(stack["truncated"], not is_end_known, stack)
+            found = {tuple(f["function"] for f in s["frames"]) for s in stacks}
+            for outer in (("in_main", "make_large_frames", "main"),
+                          ("in_thread",), ("in_coroutine",)):
+                for large in (("large",), ("large_array",), ()):
+                    frames = ("leaf", *large, "large_frames", *outer)
+                    self.assertTrue(
+                        any(s[:len(frames)] == frames for s in found),
+                        (unwind, frames, found))
+
     def test_old_name(self):
         """libunwind is what the tables were called."""
         _, profile = self.run_stacks(unwind="libunwind")

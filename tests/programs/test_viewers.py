@@ -247,13 +247,14 @@ class Viewers(harness.Case):
                              {row[5]: int(row[3]) for row in rows})
         return found
 
+    @harness.nightly_too
     def test_heap_v2_exact(self):
         _, profile = self.profile_of("leak", period=1)
         alloc_bytes, alloc_objects = profile.exact
         path = self.export("heap_v2", profile)
         want = {"alloc_space": alloc_bytes, "alloc_objects": alloc_objects,
                 "inuse_space": weighted(profile.path)["live_bytes"]}
-        for reader in PPROFS:
+        for reader in PPROFS[:harness.rounds(1, 2)]:
             found = self.totals_by(harness.require(*reader), path, *want)
             for option, value in want.items():
                 total, cum = found[option]
@@ -262,6 +263,7 @@ class Viewers(harness.Case):
                 if option == "alloc_space":
                     self.assertEqual(cum["leak"], held[0])
 
+    @harness.nightly_too
     def test_heap_v2_estimates(self):
         """Sizes from 16 bytes to 15 periods at one call site."""
         _, profile = self.profile_of("leak", period=4096)
@@ -270,7 +272,7 @@ class Viewers(harness.Case):
         names = {"alloc_space": "alloc_bytes", "inuse_space": "live_bytes",
                  "alloc_objects": "alloc_objects",
                  "inuse_objects": "live_objects"}
-        for reader in PPROFS:
+        for reader in PPROFS[:harness.rounds(1, 2)]:
             found = self.totals_by(harness.require(*reader), path, *names)
             for option, name in names.items():
                 total, cum = found[option]
@@ -280,10 +282,11 @@ class Viewers(harness.Case):
                 self.assertEqual(total, cum["hold"])
                 self.assertEqual(total, cum["main"])
 
+    @harness.nightly_too
     def test_heap_v2_without_frees(self):
         _, profile = self.profile_of("cache", period=4096, frees="off")
         path = self.export("heap_v2", profile)
-        for reader in PPROFS:
+        for reader in PPROFS[:harness.rounds(1, 2)]:
             found = self.totals_by(harness.require(*reader), path,
                                    "alloc_space", "inuse_space")
             self.assertEqual(*[total for total, _ in found.values()])

@@ -15,6 +15,7 @@ import sys
 import time
 
 import harness
+from test_attach import voluntary_switches
 from test_fleet import Fleet, tool
 
 LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \S.*")
@@ -28,6 +29,7 @@ class Watch(Fleet):
         super().setUp()
         os.mkdir(self.path("in"))
         self.log = self.path("log")
+        self.looks = 0
 
     def begin(self, *options, waits=True):
         """Watch in/, and write the log behind what is there."""
@@ -77,6 +79,17 @@ class Watch(Fleet):
         return (len(files), said["samples"], said["exact"]["alloc_bytes"],
                 said["samples"])
 
+    def look(self):
+        """The directory is looked at, from its first file to its last: of two
+        files that are no profiles the second comes when the first was seen."""
+        for _ in range(2):
+            self.looks += 1
+            name = f"no-{self.looks}.sprof.zst"
+            with open(self.path(name), "wb") as text:
+                text.write(b"\x28\xb5\x2f\xfd" + b"no profile" * 9)
+            self.put(name)
+            self.wait_for(f"cannot add {name}: ")
+
     def kept(self):
         with contextlib.suppress(FileNotFoundError):
             return sorted(os.listdir(self.path("in/.sampleprof-backlog")))
@@ -108,7 +121,7 @@ class Following(Watch):
         os.link(self.path("in/" + files[2]), self.path("in/again.sprof"))
         shutil.copy(self.path(files[2]), self.path("in/copy.sprof"))
         harness.wait_until(lambda: self.sums()[0] == 3)
-        time.sleep(0.5)
+        self.look()
         self.assertEqual(self.end(process)[0:2], (3, 0))
         self.assertEqual(self.sums(), self.truth(files))
         self.assertEqual(self.said().count("text.sprof.zst"), 1)
@@ -116,7 +129,7 @@ class Following(Watch):
         self.check_same(files)
         # Another one finds all of them there.
         process = self.begin()
-        time.sleep(0.5)
+        self.look()
         self.assertEqual(self.end(process)[0:2], (0, 0))
 
     def test_running(self):
@@ -165,7 +178,7 @@ class Following(Watch):
         target.stdin.write(b"\x09")
         target.stdout.read(1)
         watch = self.begin("--running=off")
-        time.sleep(0.7)
+        self.look()
         self.assertEqual(self.sums()[0], 0)
         target.kill()
         target.wait(harness.TIMEOUT_S)
@@ -175,12 +188,13 @@ class Following(Watch):
 
 class Faults(Watch):
 
+    @harness.nightly_too
     def test_killed(self):
         """kill -9 of the watch at any moment: nothing is lost, or twice."""
         files = self.record(6)
         rng = random.Random(3)
         self.fleet("init")
-        for i in range(14):
+        for i in range(harness.rounds(7, 14)):
             process = self.begin(waits=False)
             if i < len(files):
                 self.put(files[i])
@@ -208,7 +222,8 @@ class Faults(Watch):
         self.assertIn(" waiting\n", self.said())
         for file in files[:2]:
             os.unlink(self.path("in/" + file))
-        time.sleep(0.3)
+        seen = voluntary_switches(process.pid)
+        harness.wait_until(lambda: voluntary_switches(process.pid) > seen + 3)
         process.kill()
         process.wait()
         os.rename(self.path("away.db"), self.path("fleet.db"))
@@ -255,6 +270,14 @@ class Faults(Watch):
                          "backlog is above its limit of 1.25 MiB; it is lost")
         self.assertEqual(self.sums(), self.truth(files[1:]))
 
+    @staticmethod
+    def has_open(process, name):
+        with contextlib.suppress(FileNotFoundError):
+            folder = f"/proc/{process.pid}/fd/"
+            return any(os.readlink(folder + fd).endswith("/" + name)
+                       for fd in os.listdir(folder))
+        return False
+
     def test_another_writer(self):
         """One that holds the database is waited for, also if it is killed in
         the middle of what it writes."""
@@ -276,8 +299,8 @@ class Faults(Watch):
         self.addCleanup(writer.stdout.close)
         writer.stdout.readline()
         self.put(files[1])
-        process = self.begin()
-        time.sleep(1)
+        process = self.begin(waits=False)
+        harness.wait_until(lambda: self.has_open(process, "fleet.db"))
         writer.kill()
         writer.wait()
         self.wait_for(f"added {files[1]} (ended)")

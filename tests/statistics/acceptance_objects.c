@@ -171,7 +171,7 @@ static double run_program(const struct sp_law *law, uint32_t run,
 
 void test_coverage(struct statistics *s)
 {
-	const struct sp_estimation how = {SP_METHOD_P3, 0.95, NULL};
+	const struct sp_estimation how = {SP_METHOD_P3, 0.95, NULL, 0};
 	struct sp_law law;
 	int covered = 0;
 

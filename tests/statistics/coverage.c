@@ -5,7 +5,7 @@
  *
  * coverage [--full | SUBSET]: do the intervals contain the truth as often as
  * they say?  SUBSET: only where the subset's objects have such sizes, or
- * "exact", or "rows".
+ * "exact", "rows" or "apart".
  *
  * Claims.  The estimates of bytes and objects are unbiased (E3).  Of the
  * intervals at a confidence c, at least a share c contains the truth: bytes
@@ -22,7 +22,9 @@
  * those that are shown, which is to have a sample (E41), at least a share c
  * contains the truth.  And of rows with ten samples and more, intervals at 95 %
  * are no wider than those of E10 without E40 and E41 but for what
- * width_allowed() says.  For the rest:
+ * width_allowed() says.  So is that of upper limits of rows that have most of a
+ * class and something elsewhere (E74), whose intervals are narrower than with a
+ * whole phantom.  For the rest:
  *
  * Statistics, from n runs of each program with fixed seeds: the number of
  * intervals that contain the truth, binomial(n, c) at worst; z = (mean estimate
@@ -42,6 +44,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "apart.h"
 #include "exact.h"
 #include "measure.h"
 #include "stats/special.h"
@@ -359,6 +362,48 @@ static void ask_rows(bool full)
 	ask_old_widths();
 }
 
+/* Most of a class, and something elsewhere (E74).  `width`: what (E17) gave
+ * with a whole phantom and nothing else. */
+static const struct {
+	struct row_apart row;
+	double width;
+} apart[] = {
+	{{PERIOD, 20, 10, 12}, 8.9317},     {{PERIOD, 20, 14, 12}, 9.2994},
+	{{PERIOD, 20, 18, 12}, 8.3312},     {{PERIOD, 40, 39, 12}, 7.9982},
+	{{3 * PERIOD, 20, 10, 12}, 7.2329}, {{3 * PERIOD, 20, 18, 12}, 6.7737},
+};
+
+static void ask_apart(void)
+{
+	for (size_t i = 0; i < COUNT(apart); i++) {
+		const struct row_apart *row = &apart[i].row;
+		struct apart_result r;
+		bool fails;
+
+		measure_apart(row, &r);
+		fails = r.width > apart[i].width;
+		failures += fails;
+		cells++;
+		printf("%c,apart,%llu,%u,%u,width,%.4f,%.4f\n",
+		       fails ? '!' : ' ', (unsigned long long)row->size_bytes,
+		       row->objects, row->of_row, r.width,
+		       r.width / apart[i].width);
+		for (unsigned int l = 0; l < ROW_LEVELS; l++) {
+			const double half = (1 - row_levels[l]) / 2;
+
+			fails = r.too_low[l] > half * 1.02;
+			failures += fails;
+			cells++;
+			printf("%c,apart,%llu,%u,%u,%g,%.2e,%.2f,%.2f\n",
+			       fails ? '!' : ' ',
+			       (unsigned long long)row->size_bytes,
+			       row->objects, row->of_row, row_levels[l],
+			       r.too_low[l], r.too_low[l] / half,
+			       r.elsewhere[l]);
+		}
+	}
+}
+
 static bool is_wanted(const char *only, const char *name)
 {
 	return !only || !strcmp(only, name);
@@ -384,6 +429,8 @@ int main(int argc, char **argv)
 		ask_all_exactly(full);
 	if (is_wanted(only, "rows"))
 		ask_rows(full);
+	if (is_wanted(only, "apart"))
+		ask_apart();
 	printf("# %u cells, %u failures\n", cells, failures);
 	if (!cells)
 		return 2;

@@ -74,7 +74,7 @@ static struct sp_interval answer_of(enum answer answer, double confidence,
 				    const struct recording *rec)
 {
 	const struct sp_estimation how = {answers[answer].method, confidence,
-					  rec->population};
+					  rec->population, 0};
 
 	switch (answer) {
 	case ANSWER_NEGBINOM:

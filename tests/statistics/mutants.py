@@ -8,8 +8,9 @@ a copy, compiles it in place of the file, and `check` runs the result.
 
     mutants.py list                     NAME:PATH:PROGRAM lines
     mutants.py apply ROOT NAME DIR      ROOT/PATH, changed, as DIR/PATH
-    mutants.py check ROOT BIN [NAME...] run BIN/mutant_NAME: 1 if one is
-                                        accepted, or its text is not there once
+    mutants.py texts ROOT               1 if a text is not there once
+    mutants.py check ROOT BIN [NAME...] the same, and run BIN/mutant_NAME: 1 if
+                                        one is accepted
 """
 import collections
 import os
@@ -31,10 +32,12 @@ NAMED = "src/lab/other_estimators.c"
 STRATA = "src/stats/strata.c"
 ESTIMATE = "src/stats/estimate.c"
 COMPARE = "src/stats/compare.c"
+REACH = "src/stats/reach.c"
 PEAK = "src/stats/peak.c"
 SUMS = "src/stats/sums.c"
 ADJUST = "src/stats/adjust.c"
 BOUNDS = "src/stats/bounds.c"
+WHOLE = "src/model/whole.c"
 GROWTH = "src/stats/growth.c"
 LEAK = "src/stats/leak.c"
 
@@ -252,14 +255,29 @@ mutant("keeps_spread", STRATA, "rows",
 mutant("ends_away_from_all", STRATA, "rows",
        "-sp_estimator_end_at_zero(most - all.k1, all.k2,\n"
        "\t\t\t\t\t\t      -all.k3)", "all.k3", program="coverage")
+# Beside other strata: half a phantom is too little, a whole one too much; and
+# a short tail takes from a long one.
+mutant("little_phantom", STRATA, "apart", "#define PHANTOM_LEAST 0.6",
+       "#define PHANTOM_LEAST 0.2", program="coverage")
+mutant("whole_phantom", STRATA, "apart", "#define PHANTOM_LEAST 0.6",
+       "#define PHANTOM_LEAST 1.0", program="coverage")
+mutant("no_tail", STRATA, "apart", "fmax(limit + lattice, least)",
+       "limit + lattice", program="coverage")
+mutant("tail_does_not_rise", STRATA, "apart",
+       "fmin(fmax(length - 1, 0), 1)", "0", program="coverage")
 # What was not seen may be less than nothing (E42).
 mutant("ends_below_zero", ESTIMATOR, "rows",
        "fmin(k3, 2 * k2 * (k2 / k1))", "k3", program="coverage")
 # The runs in which a row is not shown count as if it had been right.
 mutant("rows_not_shown", ESTIMATE, "rows",
-       "half * -expm1(-lo * hits)", "half", program="coverage")
+       "half * chance_of_samples(row, lo * hits)", "half", program="coverage")
 mutant("rows_not_shown_in_tables", ESTIMATE, "tables",
-       "half * -expm1(-lo * hits)", "half", program="simulated")
+       "half * chance_of_samples(row, lo * hits)", "half", program="simulated")
+# Rows of one sample are not counted, and yet those of two may miss as if they
+# were.
+mutant("all_rows_may_miss", ESTIMATE, "tables",
+       "return row->samples_min > 1\n", "return row->samples_min > 99\n",
+       program="simulated")
 # Each class held against its total, however few samples it has.
 mutant("each_class_alone", ESTIMATE, "Pareto 1.1",
        "(double)population->low[i].bytes >= enough",
@@ -283,17 +301,27 @@ mutant("classes_are_no_hits", BOUNDS, "test_claims",
 
 # Of equally high moments the last: what falls meanwhile is not seen.
 mutant("last_of_equal_moments", PEAK, "test_programs",
-       "is_higher[k] = now[k] > half[k].best",
-       "is_higher[k] = now[k] >= half[k].best", program="live")
-# A half without a sample measures where nothing was.
-mutant("half_without_moment", PEAK, "peaks",
-       "(half[k].best > 0 || !is_higher[!k])", "true", program="simulated")
-
-# Totals and the limits of a moment named in advance, where the halves agree.
-mutant("halves_that_agree", SUMS, "sums",
-       "selection->chosen_ns[0] != SP_NEVER",
-       "selection->chosen_ns[0] != selection->chosen_ns[1]",
-       program="simulated")
+       "look_at_choice(w, last_ns(w));\n\t\t}\n",
+       "}\n\t\tw->chooser.best.height *= 1 - 1e-9;\n"
+       "\t\tlook_at_choice(w, last_ns(w));\n", program="live")
+# Where no sample chose, the peak is measured where nothing was.
+mutant("no_moment", PEAK, "test_nobody_chooses",
+       "c->best.height > 0 || !(all > c->without)", "true",
+       program="test_peak")
+# Those that chose a moment measure it, too.
+mutant("choosers_measure", SUMS, "peaks",
+       "selection->peak_ns != SP_NEVER;", "false;", program="simulated")
+# A sample that measures stands for as much as one of all.
+mutant("measured_by_all", ESTIMATOR, "peaks",
+       "const double d = f + (1 - f) * q, miss = q / d;",
+       "const double d = f, miss = q;", program="simulated")
+# What was missed is a sample of all, not of those that measure.
+mutant("missed_by_all", ESTIMATOR, "test_measured_by_the_others",
+       "return period_bytes + more + (period_bytes % (n - 1) != 0);",
+       "return period_bytes + 0 * more;", program="test_peak")
+# Two summits are one.
+mutant("one_summit", PEAK, "test_another_summit",
+       "#define SEPARATE 0.75", "#define SEPARATE 0", program="test_peak")
 
 # ---- leaks ----
 
@@ -309,6 +337,10 @@ mutant("windows_do_not_scatter", GROWTH, "test_no_false_leaks",
 mutant("leaks_are_filling", LEAK, "test_no_false_leaks",
        "#define FILLING_LEVEL 0.005", "#define FILLING_LEVEL 0.2",
        program="leak")
+# What grows little is steady, however surely it grows.
+mutant("growth_is_steady", LEAK, "test_no_false_leaks",
+       "row->half_bytes.hi <= steady && t->p_half > LEVEL",
+       "row->half_bytes.hi <= steady", program="leak")
 # A shorter run than is needed is promised to be enough.
 mutant("promises_too_much", LEAK, "test_found_when_stated",
        "#define TWO_TESTS      1.15", "#define TWO_TESTS 0.6",
@@ -325,13 +357,21 @@ mutant("sums_of_weights", ADJUST, "test_sums",
 
 # Runs without a sample do not vary, and what does not vary is certain.
 mutant("silent_runs", COMPARE, "test_unlike_noise",
-       "is_single ? fmax(old->noise, new->noise) : 0",
-       "0 * is_single", program="gate")
+       "fmax(old->noise, new->noise));", "0);", program="gate")
 # One new run is held against several as if noise were normal.
 mutant("no_tails", COMPARE, "test_totals_with_tails",
-       "if (!isfinite(many->log_var) || !(new->mean > 0))",
-       "return both_ways(half);\n\tif (!isfinite(many->log_var))",
+       "if (!isfinite(log_var) || !(new->mean > 0))",
+       "return both_ways(half);\n\tif (!isfinite(log_var))",
        program="tails")
+# The variances of two runs and of eight count alike, whatever they are.
+mutant("few_are_welch", COMPARE, "test_totals_with_tails",
+       "if (old->n == new->n)", "if (!is_single || old->n == new->n)",
+       program="tails")
+
+# Exact totals that agree say nothing of the rows.
+mutant("agreement_says_nothing", COMPARE, "test_same_each_time",
+       "noise && noise->is_bounded && !sp_run_is_wild",
+       "noise && !noise->is_bounded && !sp_run_is_wild", program="power")
 
 # ---- what unit tests must reject: `program` is theirs, and `by` the test ----
 
@@ -339,6 +379,14 @@ mutant("no_tails", COMPARE, "test_totals_with_tails",
 mutant("percentile_is_a_class_end", ANALYSIS, "test_percentile_limits",
        "size.lo = class_begin(&a->selection, first);",
        "size.lo = class_end(&a->selection, last);", program="test_analysis")
+# The noise of the whole is that of rows that take turns, too.
+mutant("turns_are_calm", COMPARE, "test_rows_that_take_turns",
+       "noise->is_bounded && !sp_run_is_wild(old, new, noise)",
+       "noise->is_bounded", program="test_compare")
+# Half of what would be found is said to be found nearly always.
+mutant("reach_without_power", REACH, "test_detectable_growth",
+       "return exp(sp_special_normal_quantile(r->power) * sqrt(variance));",
+       "return r->power + 0.05 + 0 * variance;", program="test_compare")
 # What was not sampled passes every limit.
 mutant("unsampled_passes", CHECK, "test_sampling_was_off",
        "(doubt_unsampled(c, f) || doubt_incomplete(c, f))",
@@ -351,6 +399,29 @@ mutant("pattern_of_nothing", CHECK, "test_pattern_of_nothing",
 mutant("any_sum", BASELINE_CHECK, "test_refusals",
        "if (size <= bytes && samples <= (double)alloc_objects &&",
        "if (size >= 0 ||", program="test_baseline")
+# One without samples is a baseline like others.
+mutant("emptied", BASELINE_CHECK, "test_refusals",
+       "(!is_all || bytes <= 2 * sum + chance)", "(is_all || !is_all)",
+       program="test_baseline")
+# A profile that lacks something has limits as one that does not; or it lacks
+# what was never to be sampled; or lost samples are hidden that chance does not
+# hide; or a row's share has limits of its own.
+mutant("nothing_is_missing", ESTIMATE, "test_what_is_missing",
+       "population->gap_bytes = population->gap_objects = INFINITY;",
+       "return;", program="test_estimate")
+mutant("unsampled_is_missing", ESTIMATE, "test_what_is_missing",
+       "return fmax(most - unsampled - least, 0);",
+       "return fmax(most - least + 0 * unsampled, 0);",
+       program="test_estimate")
+mutant("chance_hides_all", WHOLE, "test_what_chance_hides",
+       "parts * parts <= samples", "lost <= samples", program="test_whole_of")
+mutant("known_to_the_end", WHOLE, "test_cut",
+       "return w->known_ns != SP_NEVER && at_ns > w->known_ns;",
+       "return w->known_ns < at_ns && at_ns != SP_NEVER;",
+       program="test_whole_of")
+mutant("share_of_its_own", ANALYSIS, "test_share_of_a_row",
+       "if (!exact_total(a, &all)) {", "if (!exact_total(a, &all) || true) {",
+       program="test_analysis")
 # A function that is inlined on one side is new, and a regression.
 mutant("inlining_is_new", MOVED, "test_other_inlining",
        "if (is_own[frame] && d + 1 < depth &&",
@@ -427,16 +498,22 @@ def apply(root, name, directory):
         f.write(source)
 
 
+def misses(root, m):
+    """Why it cannot be applied, or None."""
+    n = read(root, m.path).count(m.text)
+    return None if n == 1 else f"its text occurs {n} times in {m.path}"
+
+
 def judge(root, binaries, m):
     """What is wrong with the test of this mutant, or None."""
-    n = read(root, m.path).count(m.text)
-    if n != 1:
-        return f"its text occurs {n} times in {m.path}"
+    if misses(root, m):
+        return misses(root, m)
     is_unit = m.program.startswith("test_")
     run = subprocess.run([os.path.join(binaries, "mutant_" + m.name),
                           *([] if is_unit else [m.by])],
                          stdout=subprocess.PIPE,
                          stderr=subprocess.STDOUT if is_unit else None,
+                         env={**os.environ, "SAMPLEPROF_TEST_WHOLE": "1"},
                          text=True, errors="replace", check=False)
     sign = f"[  FAILED  ] {m.by}" if is_unit else "!"
     rejections = [l for l in run.stdout.splitlines() if l.startswith(sign)]
@@ -449,6 +526,17 @@ def judge(root, binaries, m):
     if run.returncode != 1 or not rejections:
         return f"it did not run: status {run.returncode}"
     return None
+
+
+def check_texts(root):
+    wrong = 0
+    for m in MUTANTS + CONTROLS:
+        fault = misses(root, m)
+        # One of the controls does not apply.
+        if bool(fault) != (m.name == "control_absent"):
+            print(f"mutants.py: {m.name}: {fault}", file=sys.stderr)
+            wrong = 1
+    return wrong
 
 
 def check(root, binaries, names):
@@ -472,6 +560,8 @@ def main():
             print(f"{m.name}:{m.path}:{m.program}")
     elif command == "apply" and len(sys.argv) == 5:
         apply(*sys.argv[2:])
+    elif command == "texts" and len(sys.argv) == 3:
+        sys.exit(check_texts(sys.argv[2]))
     elif command == "check" and len(sys.argv) >= 4:
         sys.exit(check(sys.argv[2], sys.argv[3], sys.argv[4:]))
     else:

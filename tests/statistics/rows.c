@@ -63,7 +63,7 @@ static void score(struct sp_population *population, uint64_t size_bytes,
 	population->all = class_sums_of(size_bytes, samples + others, &of_all);
 	for (unsigned int l = 0; l < ROW_LEVELS; l++) {
 		const struct sp_estimation how = {SP_METHOD_P3T, row_levels[l],
-						  population};
+						  population, 0};
 		const struct sp_interval i = sp_estimate_bytes(&how, &row);
 
 		if (i.lo > truth * (1 + 1e-9))

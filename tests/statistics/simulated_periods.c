@@ -134,7 +134,7 @@ static void run_objects(struct run *r)
 static void score_run(const struct run *r, const double *truth,
 		      struct score scores[WHATS][SIMULATED_LEVELS])
 {
-	struct sp_estimation how = {SP_METHOD_P3, 0, NULL};
+	struct sp_estimation how = {SP_METHOD_P3, 0, NULL, 0};
 
 	for (unsigned int w = 0; w < WHATS; w++)
 		for (unsigned int l = 0; l < SIMULATED_LEVELS; l++) {

@@ -110,9 +110,9 @@ static void judge_level(const struct table *t, const struct sp_class_sums *rows,
 			struct score scores[WHATS][SIMULATED_LEVELS])
 {
 	const double confidence = simulated_levels[level];
-	struct sp_estimation how = {SP_METHOD_P3T, confidence, population};
-	struct sp_estimation each = how;
-	unsigned int asked[WHATS] = {0}, held[WHATS] = {0};
+	struct sp_estimation how = {SP_METHOD_P3T, confidence, population, 0};
+	struct sp_estimation each = {SP_METHOD_P3T, confidence, population, 2};
+	unsigned int asked[WHATS] = {0}, held[WHATS] = {0}, counted = 0;
 	/* the same for all of which there is no sample */
 	const struct sp_interval of_nothing = sp_estimate_bytes(
 		&how,
@@ -120,8 +120,10 @@ static void judge_level(const struct table *t, const struct sp_class_sums *rows,
 						.period_min_bytes = PERIOD}});
 
 	for (unsigned int i = 0; i < t->functions; i++)
+		counted += rows[i].all.samples >= each.samples_min;
+	for (unsigned int i = 0; i < t->functions; i++)
 		asked[SHOWN] += rows[i].all.samples > 0;
-	each.confidence = sp_confidence_of_each(confidence, asked[SHOWN]);
+	each.confidence = sp_confidence_of_each(confidence, counted);
 	asked[ALL_FUNCTIONS] = t->functions;
 	asked[TOGETHER] = held[TOGETHER] = 1;
 	for (unsigned int i = 0; i < t->functions; i++) {

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fourteen kinds of call sites, simulated: which are called a leak, and after
+ * Sixteen kinds of call sites, simulated: which are called a leak, and after
  * how long. False alarm: 1e-7; 2 s.
  *
- * Claims (E51 to E55).  Of ten kinds of sites that do not leak none is called a
- * leak in more than 5 % of the runs, at any length; a leak of four kinds is
- * found in 90 % of the runs that are as long as shorter ones said; it is never
- * called steady, and filling in at most 2 %; the interval of its rate covers.
+ * Claims (E51 to E55).  Of eleven kinds of sites that do not leak none is
+ * called a leak in more than 1 % of the runs, at any length; a leak of five
+ * kinds is found in 90 % of the runs that are as long as shorter ones said; it
+ * is called steady, or filling, in at most 1 %; the interval of its rate
+ * covers.
  *
  * H0: those rates.  Statistic: verdicts in 200 runs of fixed seeds, in each of
  * which all kinds are judged together; runs of three lengths.  Measured: no
- * false leak in 6000, so that more than 10 in 200 have a probability below
- * 1e-8; 97 % and more of the leaks found, of which fewer than 180 in 200 have
- * one of 1e-7.  Power: a rate of 12 % is seen with probability 0.999.
+ * false leak in 6000, so that more than 2 in 200 have a probability below
+ * 1e-4, were seeds not fixed; 97 % and more of the leaks found, of which fewer
+ * than 180 in 200 have one of 1e-7.  Power: a rate of 12 % is seen with
+ * probability 0.999.
  */
 #include <math.h>
 
@@ -24,7 +26,7 @@
 #define PERIOD  65536u
 #define SIZE    64u
 #define SEEDS   200
-#define ALLOWED 10 /* of them */
+#define ALLOWED 2 /* of them */
 
 static struct sp_rng rng;
 
@@ -157,6 +159,17 @@ static void phases(const struct making *m, double n)
 			  0.35 * (i + 1));
 }
 
+/* Filled, and emptied by half, time after time. */
+static void sawtooth(const struct making *m, double n)
+{
+	for (int i = 0; i < 10; i++) {
+		const double begin = 0.11 * i, end = begin + 0.11;
+
+		add_until(m, 4 * n, begin, fmin(1, end), end);
+		add_until(m, 4 * n, begin, fmin(1, end), end + 0.11);
+	}
+}
+
 static void leak(const struct making *m, double n)
 {
 	add_until(m, n, 0, 1, STAYS);
@@ -181,9 +194,17 @@ static void leak_in_bursts(const struct making *m, double n)
 		add_until(m, 5 * n, i / 40.0, i / 40.0 + 0.005, STAYS);
 }
 
-#define KINDS 14
-#define LEAKS 10 /* the first kind that is one */
-#define PLAIN LEAKS
+/* What grows by a twentieth of what is there. */
+static void slow_leak(const struct making *m, double n)
+{
+	add_until(m, 400 * n, 0, 0.05, STAYS);
+	leak(m, n);
+}
+
+#define KINDS   16
+#define LEAKS   11 /* the first kind that is one */
+#define PLAIN   LEAKS
+#define FILLING 5 /* the first of two that slow down */
 
 static const struct {
 	const char *name;
@@ -199,10 +220,12 @@ static const struct {
 	{"bursts", bursts},
 	{"doubling", doubling},
 	{"phases", phases},
+	{"sawtooth", sawtooth},
 	{"leak", leak},
 	{"rare leak", rare_leak},
 	{"leak after start", leak_after_start},
 	{"leak in bursts", leak_in_bursts},
+	{"slow leak", slow_leak},
 };
 
 struct outcome {
@@ -282,11 +305,16 @@ TEST(no_false_leaks)
 			expect(out->verdicts[k][SP_LEAK_LEAK] <= ALLOWED,
 			       "called a leak", kinds[k].name,
 			       out->verdicts[k][SP_LEAK_LEAK]);
+		/* what grows ever more slowly does grow */
+		for (int k = FILLING; i && k < FILLING + 2; k++)
+			expect(out->verdicts[k][SP_LEAK_STEADY] <= ALLOWED,
+			       "growth called steady", kinds[k].name,
+			       out->verdicts[k][SP_LEAK_STEADY]);
 		for (int k = LEAKS; k < KINDS; k++) {
-			expect(!out->verdicts[k][SP_LEAK_STEADY],
+			expect(out->verdicts[k][SP_LEAK_STEADY] <= ALLOWED,
 			       "a leak called steady", kinds[k].name,
 			       out->verdicts[k][SP_LEAK_STEADY]);
-			expect(out->verdicts[k][SP_LEAK_FILLING] <= SEEDS / 50,
+			expect(out->verdicts[k][SP_LEAK_FILLING] <= ALLOWED,
 			       "a leak called filling", kinds[k].name,
 			       out->verdicts[k][SP_LEAK_FILLING]);
 		}

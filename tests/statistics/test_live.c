@@ -5,14 +5,14 @@
  * Claims.  What is alive at a moment that was named in advance lies in the
  * interval of the timeline at least 95 % of the time, objects 94.5 % (E21).
  * The greatest live bytes lie in the interval of the peak at least 95 % of the
- * time, and not below it more than 2.5 % (E25).  The peak's value is above the
+ * time, and not below it more than 2.5 %, or 5 % if not all is freed at the end
+ * (E25).  The peak's value is above the
  * truth on average by less than the weight of one sample if all is freed at the
  * end (E47), and otherwise by less than 3/4 of its standard deviation; it is
  * below by less than such a weight, of random lifetimes by at most a tenth
- * (E24).  The median lifetime has no bias (E26).  On plateaus, teeth and a
- * single summit
- * the rows of the peak, in all and four functions by themselves, contain the
- * truth at least 95 % of the time (E43).
+ * (E24).  The median lifetime has no bias (E26).  The rows of the peak, in all
+ * and four functions by themselves, contain what was alive at its moment at
+ * least 95 % of the time (E43).
  *
  * H0, for each program and each of its moments: the coverage is p0 = 0.95
  * (objects 0.945, misses below 0.025); the mean of the peak's value is as far
@@ -46,16 +46,17 @@
 #include "support/live_profile.h"
 #include "support/test.h"
 
-#define N(array)    (sizeof(array) / sizeof((array)[0]))
-#define REPLICATES  2000
-#define COVERED_MIN 1846 /* binomial(n, 0.95) */
-#define OBJECTS_MIN 1833 /* binomial(n, 0.945) */
-#define MISSES_MAX  90   /* binomial(n, 0.025) */
-#define Z_MAX       5.2
-#define PERIOD      4096u
-#define POINTS      6
-#define OBJECTS_MAX 20000
-#define LIVES       20000
+#define N(array)       (sizeof(array) / sizeof((array)[0]))
+#define REPLICATES     2000
+#define COVERED_MIN    1846 /* binomial(n, 0.95) */
+#define OBJECTS_MIN    1833 /* binomial(n, 0.945) */
+#define MISSES_MAX     90   /* binomial(n, 0.025) */
+#define END_MISSES_MAX 154  /* binomial(n, 0.05) */
+#define Z_MAX          5.2
+#define PERIOD         4096u
+#define POINTS         6
+#define OBJECTS_MAX    20000
+#define LIVES          20000
 
 enum mutant {
 	HONEST,
@@ -235,7 +236,7 @@ static bool covers(struct sp_interval i, double truth)
 	return i.lo <= truth && truth <= i.hi;
 }
 
-static const struct sp_estimation p3 = {SP_METHOD_P3, 0.95, NULL};
+static const struct sp_estimation p3 = {SP_METHOD_P3, 0.95, NULL, 0};
 
 static void add_timeline(const struct history *h, const struct sp_profile *p,
 			 struct result *r)
@@ -332,7 +333,9 @@ TEST(programs)
 			assert_in_range(r.objects[k], OBJECTS_MIN, REPLICATES);
 		}
 		assert_in_range(r.peak, COVERED_MIN, REPLICATES);
-		assert_in_range(r.misses, 0, MISSES_MAX);
+		assert_in_range(r.misses, 0,
+				programs[i].ends_empty ? MISSES_MAX
+						       : END_MISSES_MAX);
 		assert_true(r.z_high <= Z_MAX);
 		if (r.z_low < -Z_MAX)
 			printf("! the peak is too low: %s\n", programs[i].name);
@@ -366,9 +369,9 @@ struct rows_result {
 	double bias;
 };
 
-/* Mutant RAW_MAXIMUM: rows of the moment where the estimated curve is highest.
- */
-static struct sp_sums *peak_rows(const struct sp_profile *p, enum mutant mutant)
+/* Mutant RAW_MAXIMUM: as of a moment that was named in advance. */
+static struct sp_sums *peak_rows(const struct sp_profile *p, enum mutant mutant,
+				 uint64_t *ret_ns)
 {
 	struct sp_selection selection;
 	struct sp_sums *sums;
@@ -376,20 +379,23 @@ static struct sp_sums *peak_rows(const struct sp_profile *p, enum mutant mutant)
 
 	sp_selection_init(&selection);
 	assert_int_equal(sp_peak(p, &selection, 0.95, &peak, NULL), 0);
-	selection.view = SP_VIEW_PEAK;
-	for (int k = 0; k < 2; k++)
-		selection.chosen_ns[k] = mutant == RAW_MAXIMUM
-						 ? peak.time_ns
-						 : peak.chosen_ns[k];
+	selection.view = mutant == RAW_MAXIMUM ? SP_VIEW_LIVE : SP_VIEW_PEAK;
+	selection.peak_ns = selection.at_ns = peak.rows_ns;
+	*ret_ns = peak.time_ns;
 	assert_int_equal(sp_sums_new(p, &selection, &sums, NULL), 0);
 	return sums;
 }
 
-/* Objects are of the functions in turn, which have a quarter each. */
+static bool is_alive(const struct object *o, uint64_t time_ns)
+{
+	return o->born_ns <= time_ns && o->freed_ns > time_ns;
+}
+
+/* Objects are of the functions in turn, which have a quarter each or so. */
 static struct rows_result run_rows(const struct program *program,
 				   enum mutant mutant)
 {
-	const struct sp_estimation how = {SP_METHOD_P3, 0.95, NULL};
+	const struct sp_estimation how = {SP_METHOD_P3, 0.95, NULL, 0};
 	static struct sp_stack stacks[FUNCTIONS];
 	static struct history h;
 	struct rows_result r = {0};
@@ -402,21 +408,28 @@ static struct rows_result run_rows(const struct program *program,
 	live.profile.n_stacks = FUNCTIONS;
 	sp_rng_init(&rng, 40, (uint64_t)(program - programs));
 	for (unsigned int i = 0; i < REPLICATES; i++) {
+		double truths[FUNCTIONS] = {0}, truth = 0;
 		struct sp_sums *sums;
+		uint64_t at_ns;
 
 		record(&h, &rng, HONEST, &live);
 		for (size_t k = 0; k < live.profile.n_samples; k++)
 			live.profile.samples[k].stack =
 				live.profile.samples[k].born_ns % FUNCTIONS;
-		sums = peak_rows(&live.profile, mutant);
-		r.all += covers(sp_estimate_bytes(&how, &sums->all),
-				h.peak_bytes);
+		sums = peak_rows(&live.profile, mutant, &at_ns);
+		for (size_t k = 0; k < h.n; k++)
+			if (is_alive(&h.object[k], at_ns))
+				truths[h.object[k].born_ns % FUNCTIONS] +=
+					(double)h.object[k].size_bytes;
+		for (unsigned int k = 0; k < FUNCTIONS; k++)
+			truth += truths[k];
+		r.all += covers(sp_estimate_bytes(&how, &sums->all), truth);
 		r.bias += (sums->all.all.est_bytes / h.peak_bytes - 1) /
 			  REPLICATES;
 		for (unsigned int k = 0; k < FUNCTIONS; k++)
 			r.function[k] += covers(
 				sp_estimate_bytes(&how, &sums->stacks[k]),
-				h.peak_bytes / FUNCTIONS);
+				truths[k]);
 		sp_sums_free(sums, &live.profile);
 	}
 	live_profile_free(&live);
@@ -428,8 +441,6 @@ TEST(rows_of_the_peak)
 	struct rows_result r;
 
 	for (size_t i = 0; i < PROGRAMS; i++) {
-		if (programs[i].shape == RANDOM)
-			continue;
 		r = run_rows(&programs[i], HONEST);
 		print_message("%-18s rows of the peak: %u; %u %u %u %u, bias "
 			      "%+.3f\n",

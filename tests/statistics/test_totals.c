@@ -162,7 +162,7 @@ static struct sp_interval by_samples(const struct sp_population *population,
 	for (uint32_t i = 0; i < sums->n_classes; i++)
 		mutant.stratum[sums->classes[i].class] = n++;
 	return sp_estimate_bytes(
-		&(struct sp_estimation){SP_METHOD_P3T, 0.95, &mutant}, sums);
+		&(struct sp_estimation){SP_METHOD_P3T, 0.95, &mutant, 0}, sums);
 }
 
 static struct sp_interval each_alone(const struct sp_population *population,
@@ -173,7 +173,7 @@ static struct sp_interval each_alone(const struct sp_population *population,
 	for (uint32_t i = 0; i < SP_FORMAT_CLASSES; i++)
 		mutant.stratum[i] = (uint8_t)(i + 1);
 	return sp_estimate_bytes(
-		&(struct sp_estimation){SP_METHOD_P3T, 0.95, &mutant}, sums);
+		&(struct sp_estimation){SP_METHOD_P3T, 0.95, &mutant, 0}, sums);
 }
 
 struct result {
@@ -192,7 +192,7 @@ static void replicate(const struct world *w, const struct sp_population *totals,
 		      double widths[2])
 {
 	struct sp_population population = *totals;
-	const struct sp_estimation how = {SP_METHOD_P3T, 0.95, &population};
+	const struct sp_estimation how = {SP_METHOD_P3T, 0.95, &population, 0};
 	struct sp_interval bytes, p3;
 	struct sp_class_sums sums;
 
@@ -284,7 +284,7 @@ static bool all_hold(const struct sp_population *population,
 		     struct sp_class_sums *rows, unsigned int n, double truth,
 		     bool is_mutant)
 {
-	struct sp_estimation how = {SP_METHOD_P3T, 0, population};
+	struct sp_estimation how = {SP_METHOD_P3T, 0, population, 0};
 	uint64_t shown = 0;
 	bool hold = true;
 
@@ -365,7 +365,7 @@ TEST(sums)
 {
 	const struct program *p = &programs[FORTY];
 	struct sp_population population;
-	const struct sp_estimation how = {SP_METHOD_P3T, 0.95, &population};
+	const struct sp_estimation how = {SP_METHOD_P3T, 0.95, &population, 0};
 	struct world w;
 	struct sp_rng rng;
 
@@ -383,8 +383,10 @@ TEST(sums)
 		for (uint32_t i = 0; i < population.all.n_classes; i++) {
 			struct sp_class_sums_class *c =
 				&population.all.classes[i];
-			const struct sp_class_sums row = {c->acc, c, 1, 1,
-							  false};
+			const struct sp_class_sums row = {.all = c->acc,
+							  .classes = c,
+							  .n_classes = 1,
+							  .room = 1};
 
 			bytes += sp_adjusted(&how, &row).est_bytes;
 		}
@@ -444,7 +446,7 @@ TEST(own_class)
 		const double total = 3 * PERIOD / 192, of_all = 103. * PERIOD;
 		struct sp_population population;
 		const struct sp_estimation how = {SP_METHOD_P3T, 0.95,
-						  &population};
+						  &population, 0};
 		struct sp_interval n;
 		struct sp_class_sums site;
 		bool is_more;

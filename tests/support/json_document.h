@@ -60,7 +60,7 @@ static inline json_t *export(struct document *d)
 	json_decref(d->root);
 	free(d->text);
 	out = open_memstream(&d->text, &d->size);
-	assert_int_equal(sp_view_json_write(out, a, NULL), 0);
+	assert_int_equal(sp_view_json_write(out, a, 2, NULL), 0);
 	fclose(out);
 	d->how = a->how;
 	assert_int_equal(strlen(d->text), d->size);

@@ -50,6 +50,16 @@ void sp_symbolizer_problems(const struct sp_symbolizer *symbolizer,
 		fn(arg, symbolizer->problem, symbolizer->reason);
 }
 
+void sp_symbolizer_lacks(const struct sp_symbolizer *symbolizer,
+			 void (*fn)(void *arg, const struct sp_module *,
+				    const char *lack),
+			 void *arg)
+{
+	(void)symbolizer;
+	(void)fn;
+	(void)arg;
+}
+
 bool sp_symbolizer_has_full_names(const struct sp_symbolizer *symbolizer)
 {
 	(void)symbolizer;

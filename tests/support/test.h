@@ -12,6 +12,12 @@
 #include <string.h>
 #include <cmocka.h>
 
+/* One of several tests in a program: tests/unit/room.c calls it. */
+#ifdef SP_TEST_MAIN
+int SP_TEST_MAIN(void);
+#define main SP_TEST_MAIN
+#endif
+
 /* What a test has made, and what frees it: the helper that makes it says so,
  * and then it is freed when the test has ended, the last one first. */
 struct test_made {
@@ -39,6 +45,13 @@ static inline void end_of_test(void)
 		one->free(one->made);
 		free(one);
 	}
+}
+
+/* Rounds of what is tried many times: `many` in the long form of a test, which
+ * is unit.NAME.whole of the nightly list. */
+static inline unsigned int test_rounds(unsigned int few, unsigned int many)
+{
+	return getenv("SAMPLEPROF_TEST_WHOLE") ? many : few;
 }
 
 /*

@@ -24,6 +24,7 @@
 #include "agent/file/livemaps.h"
 #include "agent/file/mapping.h"
 #include "agent/file/names.h"
+#include "agent/file/outfile.h"
 #include "agent/file/slots.h"
 #include "agent/file/slots_copy.h"
 #include "agent/file/slots_total.h"
@@ -285,6 +286,14 @@ static void finish_start(struct sp_thread *t)
 	sp_inside_resume_counting(&pause);
 }
 
+static void explain_bypass(void)
+{
+	struct sp_inside_pause pause = sp_inside_pause_counting();
+
+	sp_process_explain_bypass(&sp_process);
+	sp_inside_resume_counting(&pause);
+}
+
 /* Only glibc gives arguments to constructors. */
 static void __attribute__((constructor)) construct(void)
 {
@@ -304,7 +313,7 @@ static void __attribute__((constructor)) construct(void)
 		rest_thread(t);
 		return;
 	}
-	sp_process_explain_bypass(&sp_process);
+	explain_bypass();
 	finish_start(t);
 	sp_thread_life_resume(t, &mark);
 	errno = saved_errno;
@@ -324,7 +333,7 @@ static void end_profile(struct sp_thread *t, bool may_go_on)
 	sp_look_at_end(&sp_process, !may_go_on, false);
 	sp_marks_end(t);
 	sp_maps_finish();
-	sp_recorder_describe_end(t);
+	sp_recorder_describe_end(t, !may_go_on);
 	/* Other threads publish each call, as soon as they have an event. */
 	atomic_store(&sp_process.is_ending, true);
 	if (may_go_on)
@@ -443,4 +452,10 @@ int sp_lifecycle_end_attached(void)
 	sp_slots_any_owner(restart_thread);
 	forget_attached();
 	return 0;
+}
+
+void sp_lifecycle_discard_file(void)
+{
+	if (!sp_process.is_sandboxed)
+		sp_outfile_discard();
 }

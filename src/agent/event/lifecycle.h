@@ -42,3 +42,7 @@ int sp_lifecycle_begin_attached(const struct sp_process_attached *attached,
  * another thread has not left: to be called again; -ESRCH: there is none.
  */
 int sp_lifecycle_end_attached(void);
+
+/* Delete the file of the profile that has ended, unless system calls are
+ * filtered. */
+void sp_lifecycle_discard_file(void);

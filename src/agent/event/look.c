@@ -10,7 +10,6 @@
 #include <sys/un.h>
 #include <time.h>
 
-#include "agent/event/resident.h"
 #include "agent/file/mapping.h"
 #include "agent/file/writer.h"
 #include "agent/sys/allocator.h"
@@ -151,7 +150,7 @@ static int look_at(const char *name, unsigned int name_bytes,
 	uint64_t signals;
 	long r = -EPERM;
 
-	if (sp_resident_forbids_files())
+	if (sp_sys_forbids_files())
 		return EPERM;
 	if (!sp_inside_hold(&busy))
 		return EBUSY;

@@ -38,7 +38,9 @@ struct sp_marks_name sp_marks_name(const char *text)
 {
 	struct sp_marks_name name = {.bytes = 0};
 
-	while (text[name.bytes] && name.bytes < sizeof(name.text)) {
+	/* cppcheck-suppress arrayIndexOutOfBoundsCond ; ends at 0 */
+	while (name.bytes < sizeof(name.text) && text[name.bytes]) {
+		/* cppcheck-suppress arrayIndexOutOfBoundsCond ; ends at 0 */
 		name.text[name.bytes] = text[name.bytes];
 		name.bytes++;
 	}

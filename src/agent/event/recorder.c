@@ -57,7 +57,8 @@ void sp_recorder_reset(void)
 	sp_rewrite_live_reset();
 	atomic_store(&has_said_full, false);
 	atomic_store(&has_said_crowded, false);
-	if (process->follows_frees)
+	/* None: the settings were refused before anything was recorded. */
+	if (process && process->follows_frees)
 		sp_liveset_reset(fork_count());
 }
 
@@ -144,7 +145,15 @@ void sp_recorder_describe_late(struct sp_thread *t)
 	 1u << SP_LOSS_FREE_MISSED | 1u << SP_LOSS_LEFT |                      \
 	 1u << SP_LOSS_PERIOD)
 
-void sp_recorder_describe_end(struct sp_thread *t)
+static void say_moment(struct sp_lane *lane, const char *key, uint64_t time_ns)
+{
+	char digits[24];
+	const char *text = sp_diag_decimal(digits, time_ns);
+
+	sp_writer_info(lane, key, text, strlen(text));
+}
+
+void sp_recorder_describe_end(struct sp_thread *t, bool is_detached)
 {
 	struct sp_lane *lane;
 
@@ -153,17 +162,11 @@ void sp_recorder_describe_end(struct sp_thread *t)
 	lane = sp_lane_take(&t->lane_hint);
 	if (!lane)
 		return;
+	if (sp_writer_is_open() && is_detached)
+		say_moment(lane, "detached_ns", sp_writer_time());
 	if (sp_writer_is_open() && !process->is_sandboxed)
 		sp_process_describe_end(write_fact, lane);
 	sp_lane_give(lane);
-}
-
-static void say_moment(struct sp_lane *lane, const char *key, uint64_t time_ns)
-{
-	char digits[24];
-	const char *text = sp_diag_decimal(digits, time_ns);
-
-	sp_writer_info(lane, key, text, strlen(text));
 }
 
 void sp_recorder_crowded(void)

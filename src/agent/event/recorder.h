@@ -39,8 +39,9 @@ void sp_recorder_describe_late(struct sp_thread *t);
 /* What is alive takes much of the file: the period is longer from now on. */
 void sp_recorder_crowded(void);
 
-/* Likewise those that are known at the end. */
-void sp_recorder_describe_end(struct sp_thread *t);
+/* Likewise those that are known at the end: of the process, or only of the
+ * recording. */
+void sp_recorder_describe_end(struct sp_thread *t, bool is_detached);
 
 /* An allocation that is to be recorded. */
 struct sp_event {

@@ -229,7 +229,7 @@ static void note_signal(int signal)
 
 static bool catch_signal(int signal)
 {
-	void *address = sp_linkmap_global("sigaction", NULL);
+	void *address = sp_linkmap_libc("sigaction");
 	int (*set)(int, const struct sigaction *, struct sigaction *);
 	struct sigaction action;
 

@@ -28,8 +28,6 @@
 /* Which process the following are about: a forked child begins anew. */
 static _Atomic uint32_t generation;
 static _Atomic uint64_t next_rss_ns;
-/* Of the process and its children: they keep the system call filter, too. */
-static atomic_bool forbids_files;
 /* The limit of memory as it was last read; 0: as at the start. */
 static _Atomic uint64_t limit_bytes;
 static _Atomic uint32_t limit_changes;
@@ -42,7 +40,8 @@ static __attribute__((noinline)) uint64_t resident_bytes(void)
 	const char *p = text;
 	uint64_t pages = 0;
 
-	if (sp_sys_read_file("/proc/self/statm", text, sizeof(text)) <= 0)
+	if (sp_sys_read_file("/proc/thread-self/statm", text, sizeof(text)) <=
+	    0)
 		return 0;
 	while (*p && *p != ' ')
 		p++;
@@ -136,21 +135,11 @@ void sp_resident_record(const struct sp_process *process)
 	if (now < due || !atomic_compare_exchange_strong(&next_rss_ns, &due,
 							 now + RSS_INTERVAL_NS))
 		return;
-	if (!atomic_load(&forbids_files))
+	if (!sp_sys_forbids_files())
 		rss_bytes = resident_bytes();
 	if (rss_bytes) {
 		watch_limit(process, now, rss_bytes);
 		sp_look_at_peak(process, rss_bytes);
 	}
 	append_rss(now, rss_bytes);
-}
-
-void sp_resident_forbid_files(void)
-{
-	atomic_store(&forbids_files, true);
-}
-
-bool sp_resident_forbids_files(void)
-{
-	return atomic_load(&forbids_files);
 }

@@ -11,12 +11,6 @@
 /*
  * Record it, if it is wanted and 100 ms have passed, or 10 ms where it is more
  * than half of the limit: opens, reads and closes a file of the kernel, and at
- * times that of the limit, if there is one.  These are the only such calls
- * after the start.
+ * times that of the limit, if there is one; unless sp_sys_forbids_files().
  */
 void sp_resident_record(const struct sp_process *process);
-
-/* No file of the kernel is opened from now on, in children neither.  Context:
- * any. */
-void sp_resident_forbid_files(void);
-bool sp_resident_forbids_files(void);

@@ -79,8 +79,7 @@ void sp_chunks_reset(void)
 		atomic_store(&permanents[i].begun, 0);
 		/* As in sp_lane_reset: in use, below a signal handler. */
 		if (holder &&
-		    atomic_load(&sp_lane_of((uint8_t)holder)->holder) ==
-			    &sp_thread)
+		    sp_lane_holder(sp_lane_of((uint8_t)holder)) == &sp_thread)
 			continue;
 		permanents[i].tail.chunk = NULL;
 		atomic_store(&permanents[i].holder, 0);
@@ -189,6 +188,8 @@ static bool begin_tail(struct sp_tail *tail, const struct taken *taken,
 		return false;
 	if (taken->begun)
 		atomic_store(taken->begun, 0);
+	/* The tail stands behind `begun` in a struct.
+	 * NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
 	tail->chunk = chunk;
 	tail->generation = of;
 	tail->segment = taken->segment;
@@ -470,7 +471,7 @@ static bool take_permanent(struct permanent *k, const struct sp_lane *lane)
 	uint64_t other = atomic_load(&k->holder);
 	struct sp_lane *held = sp_lane_of((uint8_t)other);
 
-	if (other && other != mine && atomic_load(&held->holder) &&
+	if (other && other != mine && sp_lane_holder(held) &&
 	    atomic_load(&held->takes) == (uint32_t)(other >> 8))
 		return false;
 	return atomic_compare_exchange_strong(&k->holder, &other, mine);

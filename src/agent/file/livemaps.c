@@ -34,6 +34,7 @@
 #include "agent/file/ring.h"
 #include "agent/file/stacktab.h"
 #include "agent/sys/diag.h"
+#include "agent/sys/sys.h"
 #include "agent/thread/inside.h"
 
 #include "agent/sys/poison.h"
@@ -53,8 +54,7 @@ static _Atomic uint32_t epoch;
 static _Atomic uint32_t n_live; /* that of `live`, for whoever has no lock */
 static _Atomic bool owes;       /* something may be UNWRITTEN */
 static uint32_t table_epoch;
-static struct sp_span places[SP_LIVEMAPS_MAX];
-static struct sp_spans live = {places, 0, SP_LIVEMAPS_MAX};
+static struct sp_spans live = {.room = SP_LIVEMAPS_MAX};
 /* The last that were mapped over: from, to, their call, and the one that did.
  */
 static struct covered {
@@ -107,12 +107,21 @@ static bool was_covered(uint64_t start, uint64_t end, uint64_t number)
 	return false;
 }
 
+/* Few programs map memory by themselves. */
+static bool make_table(void)
+{
+	if (!live.at)
+		live.at = sp_sys_map(SP_LIVEMAPS_MAX * sizeof(*live.at));
+	return live.at;
+}
+
 static int put_span(const struct sp_span *span)
 {
 	struct sp_span by = *span;
 
-	return sp_spans_cut(&live, span->start, span->end, span->number,
-			    note_covered, &by) &&
+	return make_table() &&
+			       sp_spans_cut(&live, span->start, span->end,
+					    span->number, note_covered, &by) &&
 			       sp_spans_put(&live, span)
 		       ? 0
 		       : -ENOSPC;

@@ -21,8 +21,9 @@
 #endif
 
 #define CHUNK       SP_FORMAT_CHUNK_BYTES
-#define WINDOW_MIN  (16u * CHUNK)
-#define WINDOWS_MAX SP_MAPPING_WINDOWS_MAX
+#define FIRST       (SP_MAPPING_FIRST_BYTES / CHUNK)
+#define ALIKE       16u           /* windows of one size */
+#define WINDOWS_MAX (ALIKE * 13u) /* 128 GiB */
 #define HOLD_TRIES  3
 #define HOLD_NS     500000u      /* slower than a page that is there */
 #define NO_ROOM_NS  10000000000u /* between questions */
@@ -30,7 +31,6 @@
 static _Atomic uint32_t generation;
 static _Atomic(uint8_t *) windows[WINDOWS_MAX];
 static uint64_t n_chunks;
-static uint64_t window_chunks;
 /* Where the file before this one was. */
 static struct {
 	uint8_t *at;
@@ -44,12 +44,37 @@ uint32_t sp_mapping_generation(void)
 	return atomic_load_explicit(&generation, memory_order_relaxed);
 }
 
-uint64_t sp_mapping_window(uint64_t limit_bytes)
-{
-	const uint64_t bytes = limit_bytes / WINDOWS_MAX;
+/* ---- windows ---- */
 
-	return bytes < WINDOW_MIN ? WINDOW_MIN
-				  : (bytes + CHUNK - 1) / CHUNK * CHUNK;
+/* Chunks of window i. */
+static uint64_t window_size(unsigned int i)
+{
+	return (uint64_t)FIRST << i / ALIKE;
+}
+
+/* The first chunk of window i. */
+static uint64_t window_start(unsigned int i)
+{
+	return ALIKE * FIRST * ((1ull << i / ALIKE) - 1) +
+	       i % ALIKE * window_size(i);
+}
+
+/* The window with chunk n. */
+static unsigned int window_of(uint64_t n)
+{
+	const unsigned int size =
+		63u - (unsigned int)__builtin_clzll(n / (ALIKE * FIRST) + 1);
+
+	return ALIKE * size + (unsigned int)((n - window_start(ALIKE * size)) /
+					     window_size(ALIKE * size));
+}
+
+/* Chunks of window i that the file has. */
+static uint64_t chunks_in(unsigned int i)
+{
+	const uint64_t left = n_chunks - window_start(i);
+
+	return left < window_size(i) ? left : window_size(i);
 }
 
 void sp_mapping_begin(const struct sp_outfile *file)
@@ -59,7 +84,6 @@ void sp_mapping_begin(const struct sp_outfile *file)
 	sp_outfile_keep_from_children(file->base, file->mapped);
 	moves = file->moves;
 	n_chunks = file->limit / CHUNK;
-	window_chunks = file->mapped / CHUNK;
 }
 
 void sp_mapping_drop(void)
@@ -92,22 +116,26 @@ void sp_mapping_detach(void)
 		uint8_t *window = atomic_load(&windows[i]);
 
 		if (window)
-			cover_page(window, window_chunks * CHUNK,
+			cover_page(window, chunks_in(i) * CHUNK,
 				   MAP_FIXED_NOREPLACE);
 	}
 }
 
 static void unmap_window(unsigned int i)
 {
-	uint8_t *at = atomic_exchange(&windows[i], NULL);
-	const uint64_t left = n_chunks - (uint64_t)i * window_chunks;
-	uint64_t n = window_chunks;
+	uint8_t *at;
+	uint64_t n;
 
+	/* A table that is only read takes no memory. */
+	if (!atomic_load(&windows[i]) && !covers[i].at)
+		return;
+	at = atomic_exchange(&windows[i], NULL);
+	n = at ? chunks_in(i) : 0;
 	if (covers[i].at)
 		SP_SYS2(munmap, covers[i].at, covers[i].bytes);
 	/* The others begin with their predecessor's last chunk. */
 	if (at && i) {
-		n = 1 + (left < window_chunks ? left : window_chunks);
+		n++;
 		at -= CHUNK;
 	}
 	covers[i].at = at;
@@ -137,10 +165,9 @@ static uint8_t *map_window(unsigned int i)
 	uint8_t *previous =
 		atomic_load_explicit(&windows[i - 1], memory_order_acquire);
 	uint8_t *none = NULL, *fresh;
-	uint64_t left = n_chunks - (uint64_t)i * window_chunks;
-	uint64_t n = left < window_chunks ? left : window_chunks;
+	const uint64_t n = chunks_in(i);
 
-	fresh = sp_outfile_map_more(previous + (window_chunks - 1) * CHUNK,
+	fresh = sp_outfile_map_more(previous + (window_size(i - 1) - 1) * CHUNK,
 				    (n + 1) * CHUNK);
 	if (!fresh)
 		return NULL;
@@ -169,7 +196,7 @@ static unsigned int find_mapped(unsigned int last)
 
 uint8_t *sp_mapping_chunk(uint64_t n)
 {
-	unsigned int last = (unsigned int)(n / window_chunks);
+	const unsigned int last = window_of(n);
 	uint8_t *window = NULL;
 
 	if (last >= WINDOWS_MAX)
@@ -182,7 +209,7 @@ uint8_t *sp_mapping_chunk(uint64_t n)
 		if (!window)
 			return NULL; /* the first: a child, forked in here */
 	}
-	return window + n % window_chunks * CHUNK;
+	return window + (n - window_start(last)) * CHUNK;
 }
 
 /* Without an answer that counts the disk is left alone for a while. */

@@ -5,16 +5,17 @@
 #include <stdint.h>
 
 #include "agent/file/outfile.h"
+#include "format/layout.h"
 
 /*
  * The chunks of the profile file in memory: mapped in windows as they are
  * needed, never in a forked child.
+ *
+ * The first 16 windows have 1 MiB, the next 16 have 2 MiB, and so on.  So a
+ * window takes at most a sixteenth of the address space that the file has by
+ * then, and the program is left enough of the mappings that a process may have.
  */
-#define SP_MAPPING_WINDOWS_MAX 4096u
-
-/* Bytes of a window of a file with that limit: 1 MiB, and up to 16 MiB so that
- * the program is left enough of the mappings that a process may have. */
-uint64_t sp_mapping_window(uint64_t limit_bytes);
+#define SP_MAPPING_FIRST_BYTES (16u * SP_FORMAT_CHUNK_BYTES)
 
 /* Differs in a forked child: tells whether a pointer is into this file. */
 uint32_t sp_mapping_generation(void);

@@ -391,6 +391,7 @@ uint8_t *sp_outfile_map_more(uint8_t *at, uint64_t bytes)
 	if (p < 0 && p > -4096)
 		return NULL;
 	SP_SYS3(madvise, p, bytes, MADV_DONTFORK);
+	sp_sys_hide((const void *)p, bytes);
 	return (uint8_t *)p;
 }
 

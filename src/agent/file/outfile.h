@@ -47,7 +47,8 @@ int sp_outfile_create(uint64_t pid, uint64_t start_ticks,
 		      const struct sp_outfile_limit *limit, uint64_t window,
 		      struct sp_outfile *ret);
 
-/* Remove the file that was just created: nothing could be written to it. */
+/* Remove the file: nothing could be written to it, or nobody wants it.
+ * Context: cold, and where system calls are not filtered. */
 void sp_outfile_discard(void);
 
 /*

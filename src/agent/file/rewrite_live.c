@@ -101,6 +101,7 @@ static void read_pass(struct pass *ret)
 
 	for (size_t i = 0; i < WORDS; i++)
 		words[i] = atomic_load_explicit(&pass[i], memory_order_relaxed);
+	/* cppcheck-suppress uninitvar ; all WORDS of them were loaded */
 	memcpy(ret, words, sizeof(*ret));
 	if (atomic_load_explicit(&pass[WORDS], memory_order_relaxed) !=
 	    sp_hash_bytes(1, words, sizeof(words)))

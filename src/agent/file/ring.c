@@ -153,7 +153,7 @@ static bool is_held(uint64_t owner, uint64_t chunk, uint8_t own)
 	const struct sp_lane *lane = sp_lane_of(lane_of(owner));
 	uint64_t has;
 
-	if (lane_of(owner) == own || !atomic_load(&lane->holder))
+	if (lane_of(owner) == own || !sp_lane_holder(lane))
 		return false;
 	has = atomic_load(&lane->chunk_number);
 	return has == chunk || has == ANY_CHUNK;

@@ -24,13 +24,23 @@
 
 #include "agent/sys/poison.h"
 
+/* Linux has no more threads. */
+#define SHARERS_MAX (1u << 22)
+
 struct sp_slot_owner sp_slot_owners[SP_FORMAT_SLOTS];
 _Atomic unsigned int sp_slot_owners_used;
 _Atomic unsigned int sp_slot_owners_none;
 
-/* Who shares slot 0: places 0 to sharers_used were ever held. */
-static sp_inside_lock sharers[SP_SLOTS_SHARERS];
-static _Atomic unsigned int sharers_used, unknown_threads;
+/*
+ * Who shares slot 0: places 0 to sharers_used were ever held, of sharers_room
+ * that there are.  Places come in blocks, which stay.
+ */
+#define BLOCK_SHARERS 4096u
+static sp_inside_lock first_sharers[BLOCK_SHARERS];
+static _Atomic(sp_inside_lock *) more_sharers[SHARERS_MAX / BLOCK_SHARERS];
+static _Atomic unsigned int sharers_room = BLOCK_SHARERS;
+static _Atomic unsigned int sharers_used;
+static _Atomic unsigned int unknown_threads; /* without a place */
 
 /* A new owner, or none: what it adds counts from here on. */
 static void set_owner(struct sp_slot_owner *slot, uint32_t thread,
@@ -74,7 +84,44 @@ static sp_inside_lock *word_of_slot(unsigned int i)
 
 static sp_inside_lock *word_of_sharer(unsigned int i)
 {
-	return &sharers[i];
+	const unsigned int block = i / BLOCK_SHARERS;
+
+	return (block ? atomic_load(&more_sharers[block]) : first_sharers) +
+	       i % BLOCK_SHARERS;
+}
+
+/* More places than `room`, unless another thread just made them. */
+static bool add_sharers(unsigned int room)
+{
+	const unsigned int block = room / BLOCK_SHARERS;
+	sp_inside_lock *none = NULL, *words;
+
+	if (room == SHARERS_MAX)
+		return false;
+	if (!atomic_load(&more_sharers[block])) {
+		words = sp_arena_get(SP_ARENA_SHARERS,
+				     BLOCK_SHARERS * sizeof(*words));
+		if (!words)
+			return false;
+		atomic_compare_exchange_strong(&more_sharers[block], &none,
+					       words);
+	}
+	atomic_compare_exchange_strong(&sharers_room, &room,
+				       room + BLOCK_SHARERS);
+	return true;
+}
+
+static bool hold_sharer(void)
+{
+	unsigned int room, from = 0;
+
+	do {
+		room = atomic_load(&sharers_room);
+		if (hold_word(word_of_sharer, from, room, &sharers_used) < room)
+			return true;
+		from = room;
+	} while (add_sharers(room));
+	return false;
 }
 
 uint16_t sp_slots_hold(void)
@@ -84,8 +131,7 @@ uint16_t sp_slots_hold(void)
 
 	if (n < SP_FORMAT_SLOTS)
 		return (uint16_t)n;
-	if (hold_word(word_of_sharer, 0, SP_SLOTS_SHARERS, &sharers_used) ==
-	    SP_SLOTS_SHARERS)
+	if (!hold_sharer())
 		atomic_fetch_add(&unknown_threads, 1);
 	return 0;
 }
@@ -95,8 +141,8 @@ static void give_sharer(void)
 	const unsigned int n = atomic_load(&sharers_used);
 
 	for (unsigned int i = 0; i <= n; i++)
-		if (atomic_load(&sharers[i]) == &sp_thread) {
-			sp_inside_give(&sharers[i]);
+		if (atomic_load(word_of_sharer(i)) == &sp_thread) {
+			sp_inside_give(word_of_sharer(i));
 			return;
 		}
 	atomic_fetch_sub(&unknown_threads, 1);
@@ -334,7 +380,10 @@ void sp_slots_reset(void)
 	}
 	atomic_store(&sp_slot_owners_used, 0);
 	atomic_store(&sp_slot_owners_none, 0);
-	memset(sharers, 0, (1 + atomic_load(&sharers_used)) * sizeof(*sharers));
+	n = atomic_load(&sharers_used);
+	for (unsigned int i = 0; i <= n; i++)
+		atomic_store_explicit(word_of_sharer(i), NULL,
+				      memory_order_relaxed);
 	atomic_store(&sharers_used, 0);
 	atomic_store(&unknown_threads, 0);
 }

@@ -20,10 +20,6 @@ struct sp_thread;
  * itself in the size counts of the slot.
  */
 
-/* Threads that share slot 0 and are known to sp_slots_any_owner; it may be
- * more, as sp_slots_know_all says. */
-#define SP_SLOTS_SHARERS 4096u
-
 /* A slot, or 0, for the calling thread: sp_slots_any_owner knows it from now
  * on.  Nothing but that may be done with the slot before sp_slots_claim. */
 uint16_t sp_slots_hold(void);
@@ -86,7 +82,8 @@ bool sp_slots_own(uint16_t n, struct sp_slots_own *ret);
  * Stops at the first.  Context: cold. */
 bool sp_slots_any_owner(bool (*test)(struct sp_thread *thread));
 
-/* Are these all threads that have counted anything since sp_slots_reset? */
+/* Are these all threads that have counted anything since sp_slots_reset?  No,
+ * if there was no memory to note one. */
 bool sp_slots_know_all(void);
 
 /* In a forked child, or for another profile: nothing is owned, all totals are

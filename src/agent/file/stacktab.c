@@ -210,6 +210,8 @@ static bool grow_level(unsigned int level)
 
 static void remember_place(const struct key *key, struct sp_stack_place place)
 {
+	/* The analyzer shifts before it widens.
+	 * NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
 	const uint64_t value = place.id | (uint64_t)place.segment << 32;
 	const unsigned int level = atomic_load(&newest);
 	struct entry *bucket = get_bucket(level, key);

@@ -131,7 +131,7 @@ static int open_file(const struct sp_writer_options *options)
 
 	facts = *options;
 	err = sp_outfile_create(facts.pid, facts.process_start_ticks, &limit,
-				sp_mapping_window(limit.bytes), &file);
+				SP_MAPPING_FIRST_BYTES, &file);
 	if (err)
 		return err;
 	sp_mapping_begin(&file);
@@ -215,8 +215,8 @@ static bool append_module(struct sp_lane *lane, struct sp_module_entry *e)
 		.flags = e->id == 1 ? SP_MODULE_MAIN : 0,
 		.build_id = e->build_id,
 		.build_id_bytes = e->build_id_bytes,
-		.path = e->name,
-		.path_bytes = strlen(e->name),
+		.path = e->path,
+		.path_bytes = strlen(e->path),
 	};
 	return sp_writer_append(lane, &r);
 }
@@ -333,10 +333,11 @@ struct sp_slot *sp_writer_slot(unsigned int i)
 {
 	uint8_t *base = sp_mapping_base();
 	unsigned int page = i / SLOTS_PER_PAGE;
-	uint8_t *at = base + SP_FORMAT_SLOTS_OFFSET;
+	uint8_t *at;
 
 	if (!sp_writer_is_open() || !base || i >= SP_FORMAT_SLOTS)
 		return NULL;
+	at = base + SP_FORMAT_SLOTS_OFFSET;
 	if (!(atomic_load_explicit(&slot_pages, memory_order_relaxed) &
 	      (1u << page))) {
 		if (!sp_outfile_populate(at + page * SP_FORMAT_PAGE_BYTES,

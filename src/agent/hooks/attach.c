@@ -6,6 +6,7 @@
  * neither an allocator nor the loader.  From then on everything works as under
  * preload.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,13 +16,13 @@
 #include "agent/event/agent.h"
 #include "agent/event/lifecycle.h"
 #include "agent/event/recorder.h"
-#include "agent/event/resident.h"
 #include "agent/hooks/alive.h"
 #include "agent/hooks/patch.h"
 #include "agent/process/process.h"
 #include "agent/sys/export.h"
 #include "agent/sys/linkmap.h"
 #include "agent/sys/next.h"
+#include "agent/sys/sys.h"
 #include "format/attach.h"
 
 #define SETTINGS_MAX 64
@@ -33,6 +34,7 @@ void sampleprof_agent_under_lock(void);
  * is a profile for that.  It outlives is_attached while a thread is still
  * inside a call that records to it. */
 static bool is_attached, has_profile;
+static uint64_t attached_by; /* process id of the command */
 
 /* ---- under the loader's lock ---- */
 
@@ -65,7 +67,7 @@ static bool call_under_lock(void (*work)(struct sp_attach_request *),
 			    struct sp_attach_request *request)
 {
 	void *(*find)(void *, const char *);
-	void *address = sp_linkmap_global("dlsym", NULL);
+	void *address = sp_linkmap_libc("dlsym");
 	void *handle = (void *)(uintptr_t)sp_linkmap_self();
 
 	if (!address || !handle)
@@ -106,6 +108,20 @@ static void answer_request(struct sp_attach_request *request, uint32_t result,
 	request->error = error;
 }
 
+static bool is_given_up(const struct sp_attach_request *request)
+{
+	return __atomic_load_n(&request->given_up, __ATOMIC_SEQ_CST);
+}
+
+/* No call is redirected any more. */
+static void discard_profile(void)
+{
+	is_attached = false;
+	has_profile = sp_lifecycle_end_attached() == -EAGAIN &&
+		      sp_lifecycle_end_attached() == -EAGAIN;
+	sp_lifecycle_discard_file();
+}
+
 static bool begin_profile(struct sp_attach_request *request)
 {
 	struct sp_process_attached attached = {
@@ -137,6 +153,11 @@ static void begin_recording(struct sp_attach_request *request)
 	size_t places = 0;
 	int r;
 
+	/* While the lock was waited for. */
+	if (is_given_up(request)) {
+		answer_request(request, SP_ATTACH_GIVEN_UP, 0);
+		return;
+	}
 	if (!has_profile && sp_process_is_running()) {
 		answer_request(request, SP_ATTACH_IS_PRELOADED, 0);
 		return;
@@ -145,34 +166,37 @@ static void begin_recording(struct sp_attach_request *request)
 		answer_request(request, SP_ATTACH_NO_ALLOCATOR, 0);
 		return;
 	}
-	/* This is a child process that is not to be recorded. */
-	if (is_attached && !sp_process_is_running()) {
-		answer_request(request, SP_ATTACH_IS_OFF, 0);
+	/* If not: this is a child process that is not to be recorded. */
+	if (is_attached) {
+		answer_request(request,
+			       sp_process_is_running() ? SP_ATTACH_IS_ATTACHED
+						       : SP_ATTACH_IS_OFF,
+			       0);
+		request->attached_by = attached_by;
 		return;
 	}
 	/* A thread is still inside a call of the profile before. */
-	if (has_profile && !is_attached &&
-	    sp_lifecycle_end_attached() == -EAGAIN) {
+	if (has_profile && sp_lifecycle_end_attached() == -EAGAIN) {
 		answer_request(request, SP_ATTACH_BUSY, 0);
 		return;
 	}
-	if (!is_attached && !begin_profile(request))
+	if (!begin_profile(request))
 		return;
 	has_profile = true;
-	r = sp_patch_write(&places);
+	attached_by = request->attached_by;
+	r = sp_patch_write(&places, &request->words);
 	request->places = places;
 	/* The second pass changes what a thread was binding lazily, without
 	 * the loader's lock, during the first. */
 	if (r == 0)
-		r = sp_patch_write(&places);
-	if (r < 0 && !is_attached)
-		has_profile = sp_lifecycle_end_attached() == -EAGAIN &&
-			      sp_lifecycle_end_attached() == -EAGAIN;
+		r = sp_patch_write(&places, &request->words);
+	if (r < 0)
+		discard_profile();
 	else
 		is_attached = true;
 	/* As our prctl() does before a program installs a seccomp filter. */
 	if (is_attached && request->is_filtered) {
-		sp_resident_forbid_files();
+		sp_sys_forbid_files();
 		sp_agent_enter_sandbox();
 	}
 	answer_request(request, r < 0 ? SP_ATTACH_NO_WRITE : SP_ATTACH_DONE, r);
@@ -183,7 +207,7 @@ static void begin_recording(struct sp_attach_request *request)
 static void restore_pointers(struct sp_attach_request *request)
 {
 	size_t places = 0;
-	int r = sp_patch_restore(&places);
+	int r = sp_patch_restore(&places, &request->words);
 
 	request->places = places;
 	answer_request(request, r < 0 ? SP_ATTACH_NO_WRITE : SP_ATTACH_DONE, r);
@@ -216,16 +240,40 @@ static void end_recording(struct sp_attach_request *request)
 		       0);
 }
 
+static void begin_or_undo(struct sp_attach_request *request)
+{
+	const bool was_attached = is_attached;
+
+	if (!call_under_lock(begin_recording, request)) {
+		answer_request(request, SP_ATTACH_NO_ALLOCATOR, 0);
+		return;
+	}
+	__atomic_store_n(&request->answered, 1, __ATOMIC_SEQ_CST);
+	if (was_attached || !is_attached || !is_given_up(request) ||
+	    !call_under_lock(restore_pointers, request) ||
+	    request->result != SP_ATTACH_DONE)
+		return;
+	discard_profile();
+	answer_request(request, SP_ATTACH_GIVEN_UP, 0);
+}
+
+static_assert(offsetof(struct sp_attach_request, result) ==
+		      40 + SP_ATTACH_SETTINGS,
+	      "commands of other versions read the answer there");
+
 SP_EXPORT void sampleprof_agent_attach(struct sp_attach_request *request)
 {
 	const int saved_errno = errno;
 
 	request->places = 0;
-	if (request->version != SP_ATTACH_VERSION)
+	if (request->version != SP_ATTACH_VERSION) {
 		answer_request(request, SP_ATTACH_OTHER_VERSION, 0);
-	else if (request->command == SP_ATTACH_END)
-		end_recording(request);
-	else if (!call_under_lock(begin_recording, request))
-		answer_request(request, SP_ATTACH_NO_ALLOCATOR, 0);
+	} else {
+		request->words.n = 0;
+		if (request->command == SP_ATTACH_END)
+			end_recording(request);
+		else
+			begin_or_undo(request);
+	}
 	errno = saved_errno;
 }

@@ -18,11 +18,11 @@
 #include <stdint.h>
 
 #include "agent/event/recorder.h"
-#include "agent/event/resident.h"
 #include "agent/hooks/count.h"
 #include "agent/sys/allocator.h"
 #include "agent/sys/export.h"
 #include "agent/sys/next.h"
+#include "agent/sys/sys.h"
 
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define NOINLINE    __attribute__((noinline))
@@ -328,7 +328,7 @@ SP_EXPORT int prctl(int option, unsigned long a, unsigned long b,
 		return -1;
 	}
 	if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP) {
-		sp_resident_forbid_files();
+		sp_sys_forbid_files();
 		sp_agent_enter_sandbox();
 	}
 	result = sp_next.prctl(option, a, b, c, d);

@@ -6,7 +6,8 @@
  * I2  Read-only memory is made writable for the stores, and gets its protection
  *     back afterwards.  One mprotect call covers a part of an object, from its
  *     first to its last such word, because each call waits for all threads that
- *     change the address space.
+ *     change the address space.  Where it could be executed as well, the words
+ *     are left to the command.
  * I3  Other threads run meanwhile.  If an allocation is recorded, its free must
  *     be recorded, too.  So in all objects the pointers to free functions are
  *     changed first, and changed back last.
@@ -128,6 +129,7 @@ struct pass {
 	uintptr_t lowest, highest; /* range of the values to be changed */
 	/* A page outside the parts that is writable now; its end is 0: none */
 	struct part page;
+	struct sp_attach_words *left; /* may be NULL */
 };
 
 struct object {
@@ -236,6 +238,18 @@ static bool open_page(struct pass *pass, uintptr_t at, int protection)
 	return !pass->error;
 }
 
+/* In both walks, so that the first one knows what there is room for. */
+static bool leave_word(struct pass *pass, uintptr_t at, uintptr_t value)
+{
+	struct sp_attach_words *left = pass->left;
+
+	if (!left || left->n == SP_ATTACH_WORDS)
+		return false;
+	left->list[left->n++] =
+		(struct sp_attach_word){at, *(const uintptr_t *)at, value};
+	return true;
+}
+
 static void store_word(struct pass *pass, const struct object *o, uintptr_t at,
 		       uintptr_t value)
 {
@@ -247,6 +261,8 @@ static void store_word(struct pass *pass, const struct object *o, uintptr_t at,
 	     !(segment.protection & PROT_READ)))
 		return;
 	pass->places++;
+	if (segment.protection & PROT_EXEC && leave_word(pass, at, value))
+		return;
 	if (pass->is_looking) {
 		if (!(segment.protection & PROT_WRITE))
 			note_word(at, &segment);
@@ -399,9 +415,11 @@ static int visit_object(struct dl_phdr_info *info, size_t size, void *arg)
 typedef int iterate_objects(int (*)(struct dl_phdr_info *, size_t, void *),
 			    void *);
 
-static void begin_pass(struct pass *pass, bool is_back)
+static void begin_pass(struct pass *pass, bool is_back,
+		       struct sp_attach_words *left)
 {
-	*pass = (struct pass){.is_back = is_back, .lowest = UINTPTR_MAX};
+	*pass = (struct pass){
+		.is_back = is_back, .lowest = UINTPTR_MAX, .left = left};
 	for (const struct pair *p = pairs; p < pairs + PAIRS; p++) {
 		const uintptr_t value = source_of(pass, p);
 
@@ -445,17 +463,20 @@ static void change_objects(struct pass *pass, iterate_objects *iterate)
 	iterate(visit_object, &pointers);
 }
 
-static int change_all(bool is_back, size_t *ret_places)
+static int change_all(bool is_back, size_t *ret_places,
+		      struct sp_attach_words *left)
 {
 	struct pass pass;
-	void *address = sp_linkmap_global("dl_iterate_phdr", NULL);
+	void *address = sp_linkmap_libc("dl_iterate_phdr");
 	iterate_objects *iterate;
 
 	*ret_places = 0;
+	if (left)
+		left->n = 0;
 	if (!address)
 		return -ENOSYS;
 	memcpy(&iterate, &address, sizeof(address));
-	begin_pass(&pass, is_back);
+	begin_pass(&pass, is_back, left);
 	opened.n = 0;
 	pass.is_looking = true;
 	change_objects(&pass, iterate);
@@ -466,6 +487,8 @@ static int change_all(bool is_back, size_t *ret_places)
 		return pass.error;
 	pass.is_looking = false;
 	pass.places = 0;
+	if (left)
+		left->n = 0;
 	for (unsigned int i = 0; i < STEPS; i++) {
 		pass.step = is_back ? STEPS - 1 - i : i;
 		change_objects(&pass, iterate);
@@ -475,19 +498,19 @@ static int change_all(bool is_back, size_t *ret_places)
 	return pass.error;
 }
 
-int sp_patch_write(size_t *ret_places)
+int sp_patch_write(size_t *ret_places, struct sp_attach_words *left)
 {
 	size_t undone;
 	int r;
 
 	fill_pairs();
-	r = change_all(false, ret_places);
+	r = change_all(false, ret_places, left);
 	if (r < 0)
-		change_all(true, &undone);
+		change_all(true, &undone, left);
 	return r;
 }
 
-int sp_patch_restore(size_t *ret_places)
+int sp_patch_restore(size_t *ret_places, struct sp_attach_words *left)
 {
-	return change_all(true, ret_places);
+	return change_all(true, ret_places, left);
 }

@@ -12,6 +12,9 @@
 #define V1_FILE "/memory.limit_in_bytes"
 #define V2_FILE "/memory.max"
 
+#define FILE_SHARE 4u
+#define FILE_MIN   (1ull << 20)
+
 /* The first version writes "no limit" as nearly 2^63. */
 #define UNLIMITED (1ull << 62)
 
@@ -84,6 +87,21 @@ void sp_memory_limit_find(struct sp_memory_limit *ret)
 	if (n)
 		sp_memory_limit_climb(ret, SP_CGROUP_ROOT(is_v1), group, n,
 				      is_v1 ? V1_FILE : V2_FILE);
+}
+
+uint64_t sp_memory_limit_of_file(const struct sp_memory_limit *limit)
+{
+	char text[128];
+	uint64_t used = 0, left;
+
+	if (limit->address_space_bytes == SP_MEMORY_LIMIT_NONE)
+		return SP_MEMORY_LIMIT_NONE;
+	if (sp_sys_read_file("/proc/self/statm", text, sizeof(text)) > 0)
+		used = parse_limit(text) * sp_sys_page_bytes();
+	left = limit->address_space_bytes > used
+		       ? limit->address_space_bytes - used
+		       : 0;
+	return left / FILE_SHARE > FILE_MIN ? left / FILE_SHARE : FILE_MIN;
 }
 
 uint64_t sp_memory_limit_again(const struct sp_memory_limit *limit)

@@ -44,14 +44,30 @@ void sp_origin_read_exe(char *path, size_t size)
 	const char *name = (const char *)getauxval(AT_EXECFN);
 	long n = 0;
 
-	if (getauxval(AT_BASE))
+	/* The second one also after the end of the main thread; but under
+	 * valgrind that is valgrind. */
+	if (getauxval(AT_BASE)) {
 		n = SP_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe", path,
 			    size - 1);
-	else if (first && first->l_name && first->l_name[0])
+		if (n <= 0)
+			n = SP_SYS4(readlinkat, AT_FDCWD,
+				    "/proc/thread-self/exe", path, size - 1);
+	} else if (first && first->l_name && first->l_name[0]) {
 		name = first->l_name;
+	}
 	if (n <= 0)
 		n = name ? make_absolute(path, size, name) : 0;
 	path[n] = '\0';
+}
+
+long sp_origin_read_arguments(char *text, size_t size)
+{
+	const long n = sp_sys_read_file("/proc/self/cmdline", text, size);
+
+	/* Nothing is in it after the end of the main thread; by the thread,
+	 * valgrind's own would be. */
+	return n ? n
+		 : sp_sys_read_file("/proc/thread-self/cmdline", text, size);
 }
 
 void sp_origin_read_host(char host[SP_ORIGIN_HOST_BYTES])
@@ -121,7 +137,8 @@ void sp_origin_read_container(char id[SP_ORIGIN_CONTAINER_BYTES])
 	if (n > 0 &&
 	    (find_container(id, text, "") || !find_in(text, text + n, ":/\n")))
 		return;
-	if (sp_sys_read_file("/proc/self/mountinfo", text, sizeof(text)) > 0)
+	if (sp_sys_read_file("/proc/thread-self/mountinfo", text,
+			     sizeof(text)) > 0)
 		find_container(id, text, "/containers/");
 }
 

@@ -13,6 +13,10 @@
 /* The path of the executable, cut to size - 1 bytes; "": not known. */
 void sp_origin_read_exe(char *path, size_t size);
 
+/* The command line, a zero byte behind each argument, cut to `size` - 1 bytes:
+ * its bytes; negative errno: there is no /proc. */
+long sp_origin_read_arguments(char *text, size_t size);
+
 /* The node's name; untouched if the kernel does not say it. */
 void sp_origin_read_host(char host[SP_ORIGIN_HOST_BYTES]);
 

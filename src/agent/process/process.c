@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -21,7 +22,6 @@
 #include "agent/sampling/period.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/diag.h"
-#include "agent/sys/linkmap.h"
 #include "agent/sys/next.h"
 #include "agent/sys/sys.h"
 #include "agent/sys/tid.h"
@@ -123,8 +123,7 @@ static void keep_diagnosis(struct sp_process *process, const char *a,
  * would say it, too. */
 static void read_command(struct sp_process *process)
 {
-	long n = sp_sys_read_file("/proc/self/cmdline", command,
-				  sizeof(command));
+	long n = sp_origin_read_arguments(command, sizeof(command));
 
 	command_bytes = n > 0 ? (uint64_t)n : 0;
 	if (n < 0)
@@ -212,16 +211,19 @@ static bool follow_frees(struct sp_process *process)
 }
 
 /* The static tables are sparse: a huge page would make 2 MiB of a few KiB. */
-static void refuse_huge_pages(void)
+static void prepare_tables(void)
 {
 	extern char __bss_start[] __attribute__((visibility("hidden")));
 	extern char _end[] __attribute__((visibility("hidden")));
+	extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
 	const uintptr_t page = sp_sys_page_bytes();
 	uintptr_t start = ((uintptr_t)__bss_start + page - 1) & -page;
 	uintptr_t end = (uintptr_t)_end & -page;
 
 	if (start < end)
 		SP_SYS3(madvise, start, end - start, MADV_NOHUGEPAGE);
+	/* What is written to comes behind it. */
+	sp_sys_hide(_DYNAMIC, (uintptr_t)_end - (uintptr_t)_DYNAMIC);
 }
 
 /* SAMPLEPROF_FOLLOW: is this process, and are its forked children, meant? */
@@ -249,6 +251,20 @@ static bool may_be_large(const struct sp_config *config)
 	return SP_SYS4(prlimit64, 0, RLIMIT_FSIZE, 0, &limit) != 0 ||
 	       limit.rlim_cur >= config->file_bytes ||
 	       limit.rlim_cur >= SP_CONFIG_RING_MAX;
+}
+
+/* What the file takes of the address space, the program cannot have. */
+static void find_limits(struct sp_process *process)
+{
+	struct sp_config *config = &process->config;
+	uint64_t share;
+
+	sp_memory_limit_find(&process->limit);
+	share = sp_memory_limit_of_file(&process->limit);
+	if (config->has_max_file || share >= config->file_bytes)
+		return;
+	config->file_bytes = share & ~65535ull;
+	config->records_all &= share >= SP_CONFIG_RING_MAX;
 }
 
 bool sp_process_is_drawn(uint64_t random, uint64_t fraction_millionths)
@@ -300,16 +316,17 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 	read_runtime_settings(environ);
 	if (!atomic_load(&process->generation))
 		atomic_store(&process->generation, 1);
+	sp_sys_find_detector();
 	sp_clock_find();
 	sp_tid_find();
 	sp_origin_read_exe(process->exe_path, sizeof(process->exe_path));
 	sp_origin_read_host(process->host);
 	sp_origin_read_container(process->container);
-	sp_memory_limit_find(&process->limit);
+	find_limits(process);
 	read_clocks(process);
 	if (!process->alive)
 		map_alive_page(process);
-	refuse_huge_pages();
+	prepare_tables();
 	read_command(process);
 	process->seed =
 		process->config.seed ? process->config.seed : random_number();
@@ -460,7 +477,7 @@ static void emit_limit(struct emitter *e, const struct sp_memory_limit *limit)
 static void emit_title(struct emitter *e, const char *key)
 {
 	char title[TITLE_BYTES + 1];
-	long n = sp_sys_read_file("/proc/self/cmdline", title, sizeof(title));
+	long n = sp_origin_read_arguments(title, sizeof(title));
 
 	if (n <= 0 || (command_bytes >= (uint64_t)n &&
 		       memcmp(title, command, (size_t)n) == 0))
@@ -527,6 +544,8 @@ void sp_process_describe_late(const struct sp_process *process,
 
 	emit_setting(&e, "allocator", sp_next_provider());
 	emit_setting(&e, "unwinder", sp_stack_unwinder());
+	if (process->unseen[0])
+		emit_setting(&e, "unseen", process->unseen);
 	if (process->diagnosis[0])
 		emit_setting(&e, "diagnosis", process->diagnosis);
 }
@@ -543,22 +562,6 @@ void sp_process_diagnose(struct sp_process *process, const char *a,
 {
 	keep_diagnosis(process, a, b, c);
 	sp_diag_say(a, b, c, NULL);
-}
-
-void sp_process_explain_bypass(struct sp_process *process)
-{
-	const struct link_map *first = NULL;
-	const char *name;
-
-	sp_linkmap_global("malloc", &first);
-	if (!first || first == sp_linkmap_self())
-		return;
-	name = first->l_name && first->l_name[0] ? first->l_name
-						 : process->exe_path;
-	sp_process_diagnose(process, "malloc of this process is defined by ",
-			    name,
-			    ", which stands before sampleprof: its "
-			    "allocations are not seen");
 }
 
 /* ---- children ---- */

@@ -65,6 +65,7 @@ struct sp_process {
 	bool is_sandboxed;
 	int file_error; /* why there is no file, negative errno */
 	char diagnosis[512];
+	char unseen[256]; /* the functions of bypass.c, by name */
 	/* A page that a forked child does not have as it was: it is zero there
 	 * (`is_wiped`), or not there.  NULL: there is none. */
 	uint32_t *alive;
@@ -114,7 +115,9 @@ void sp_process_describe_end(sp_process_emit *emit, void *arg);
 void sp_process_diagnose(struct sp_process *process, const char *a,
 			 const char *b, const char *c);
 
-/* Say if another malloc stands before ours.  Context: cold. */
+/* Find the functions that allocate and do not come by this library, in
+ * `unseen`, and say why (bypass.c).  What is allocated meanwhile is not to be
+ * counted.  Context: cold, with a preloaded library. */
 void sp_process_explain_bypass(struct sp_process *process);
 
 /* Are we in a forked child that has not been noticed yet?  A system

@@ -143,8 +143,9 @@ void sp_allocator_classes(uint32_t ret[SP_ALLOCATOR_CLASSES])
 	uint32_t n = 0;
 
 	ret[0] = 0;
-	if (!find_function("nallocx", &of_both) &&
-	    !find_function("mi_good_size", &of_one))
+	if (!find_function("nallocx", &of_both))
+		find_function("mi_good_size", &of_one);
+	if (!of_both && !of_one)
 		return;
 	while (bytes < SP_ALLOCATOR_CLASSES_TOP &&
 	       n + 1 < SP_ALLOCATOR_CLASSES) {

@@ -10,11 +10,17 @@
  * sp_arch_pause        a thread waits for another one in a loop
  * sp_arch_ticks        a counter of the processor, cheaper than a clock
  * sp_arch_microsecond  of that counter, about
+ * sp_arch_ask_valgrind a request, and what belongs to it: valgrind's answer, or
+ *                      0 without valgrind, where the instructions do nothing
  * SP_ARCH_VDSO_CLOCK   the clock_gettime that the kernel maps into a process
  * SP_ARCH_IS_POINTER   of a type of relocation: its word gets the address of a
  *                      function
  * sp_arch_thread       the address of the thread's control block
  * SP_ARCH_PASS_ON      a function that keeps all arguments, and jumps on
+ *
+ * sp_arch_copy_words   n words from one address to another, both of which come
+ *                      to stand behind them
+ * sp_arch_fill_words   a word, n times
  *
  * Counters of one thread, which a signal handler on it may change anywhere: it
  * finds each of these done, or not begun.  Other threads only read them.

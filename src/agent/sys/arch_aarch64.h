@@ -48,6 +48,22 @@ static inline uint64_t sp_arch_microsecond(void)
 	return per_second >> 20;
 }
 
+static inline uint64_t sp_arch_ask_valgrind(const uint64_t request[6])
+{
+	register uint64_t answer __asm__("x3") = 0;
+	register const uint64_t *at __asm__("x4") = request;
+
+	__asm__ volatile("ror x12, x12, #3\n\t"
+			 "ror x12, x12, #13\n\t"
+			 "ror x12, x12, #51\n\t"
+			 "ror x12, x12, #61\n\t"
+			 "orr x10, x10, x10"
+			 : "+r"(answer)
+			 : "r"(at)
+			 : "cc", "memory");
+	return answer;
+}
+
 #define SP_ARCH_VDSO_CLOCK "__kernel_clock_gettime"
 
 #define SP_ARCH_IS_POINTER(type)                                               \
@@ -99,6 +115,29 @@ static inline uintptr_t sp_arch_thread(void)
 		".cfi_endproc\n\t"                                             \
 		".size " symbol ", . - " symbol "\n\t"                         \
 		".popsection")
+
+/* ---- words of memory ---- */
+
+static inline void sp_arch_copy_words(char **to, const char **from, uint64_t n)
+{
+	uint64_t word;
+
+	for (; n; n--)
+		__asm__ volatile("ldr %0, [%2], #8\n\t"
+				 "str %0, [%1], #8"
+				 : "=&r"(word), "+r"(*to), "+r"(*from)
+				 :
+				 : "memory");
+}
+
+static inline void sp_arch_fill_words(char **to, uint64_t word, uint64_t n)
+{
+	for (; n; n--)
+		__asm__ volatile("str %1, [%0], #8"
+				 : "+r"(*to)
+				 : "r"(word)
+				 : "memory");
+}
 
 /* ---- counters ---- */
 

@@ -40,6 +40,21 @@ static inline uint64_t sp_arch_microsecond(void)
 	return 2048;
 }
 
+static inline uint64_t sp_arch_ask_valgrind(const uint64_t request[6])
+{
+	uint64_t answer = 0;
+
+	__asm__ volatile("rolq $3, %%rdi\n\t"
+			 "rolq $13, %%rdi\n\t"
+			 "rolq $61, %%rdi\n\t"
+			 "rolq $51, %%rdi\n\t"
+			 "xchgq %%rbx, %%rbx"
+			 : "+d"(answer)
+			 : "a"(request)
+			 : "cc", "memory");
+	return answer;
+}
+
 #define SP_ARCH_VDSO_CLOCK "__vdso_clock_gettime"
 
 #define SP_ARCH_IS_POINTER(type)                                               \
@@ -88,6 +103,24 @@ static inline uintptr_t sp_arch_thread(void)
 		".cfi_endproc\n\t"                                             \
 		".size " symbol ", . - " symbol "\n\t"                         \
 		".popsection")
+
+/* ---- words of memory ---- */
+
+static inline void sp_arch_copy_words(char **to, const char **from, uint64_t n)
+{
+	__asm__ volatile("rep movsq"
+			 : "+D"(*to), "+S"(*from), "+c"(n)
+			 :
+			 : "memory");
+}
+
+static inline void sp_arch_fill_words(char **to, uint64_t word, uint64_t n)
+{
+	__asm__ volatile("rep stosq"
+			 : "+D"(*to), "+c"(n)
+			 : "a"(word)
+			 : "memory");
+}
 
 /* ---- counters ---- */
 

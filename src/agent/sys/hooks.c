@@ -25,14 +25,14 @@ static void install_fork_handler(void (*forked)(void))
 	int (*with_handle)(void (*)(void), void (*)(void), void (*)(void),
 			   void *);
 	int (*without)(void (*)(void), void (*)(void), void (*)(void));
-	void *address = sp_linkmap_global("__register_atfork", NULL);
+	void *address = sp_linkmap_libc("__register_atfork");
 
 	if (address) {
 		memcpy(&with_handle, &address, sizeof(address));
 		with_handle(NULL, NULL, forked, NULL);
 		return;
 	}
-	address = sp_linkmap_global("pthread_atfork", NULL);
+	address = sp_linkmap_libc("pthread_atfork");
 	if (!address)
 		return;
 	memcpy(&without, &address, sizeof(address));
@@ -43,8 +43,8 @@ void sp_hooks_install(void (*forked)(void), void (*thread_ended)(void *))
 {
 	static bool is_installed;
 	int (*create)(pthread_key_t *, void (*)(void *));
-	void *address = sp_linkmap_global("pthread_key_create", NULL);
-	void *setter = sp_linkmap_global("pthread_setspecific", NULL);
+	void *address = sp_linkmap_libc("pthread_key_create");
+	void *setter = sp_linkmap_libc("pthread_setspecific");
 
 	if (is_installed)
 		return;

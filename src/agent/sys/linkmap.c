@@ -327,47 +327,80 @@ const struct link_map *sp_linkmap_self(void)
 
 /* ---- which object needs which ---- */
 
-static bool is_called(const struct link_map *map, const char *name)
+/* The place of a name: its own, or an empty one.  There always is one. */
+static const char **place_of(struct sp_linkmap_kept *kept, const char *name)
 {
-	const char *strings = (const char *)sp_linkmap_dynamic(map, DT_STRTAB);
-	const char *end = map->l_name;
+	for (uint32_t i = gnu_hash(name);; i++) {
+		const char **at = &kept->needed[i % SP_LINKMAP_NEEDED];
 
-	for (const ElfW(Dyn) *d = map->l_ld; strings && d->d_tag; d++)
-		if (d->d_tag == DT_SONAME &&
-		    same_text(strings + d->d_un.d_val, name))
-			return true;
-	for (const char *p = map->l_name; *p; p++)
-		if (*p == '/')
-			end = p + 1;
-	return same_text(end, name);
+		if (!*at || same_text(*at, name))
+			return at;
+	}
 }
 
-static bool needs_object(const struct link_map *map,
-			 const struct link_map *other)
+/* The two names of an object: what it calls itself, or NULL, and its file. */
+static const char *name_of(const struct link_map *map)
 {
 	const char *strings = (const char *)sp_linkmap_dynamic(map, DT_STRTAB);
 
 	for (const ElfW(Dyn) *d = map->l_ld; d && strings && d->d_tag; d++)
-		if (d->d_tag == DT_NEEDED &&
-		    is_called(other, strings + d->d_un.d_val))
-			return true;
-	return false;
+		if (d->d_tag == DT_SONAME)
+			return strings + d->d_un.d_val;
+	return NULL;
+}
+
+static const char *file_of(const struct link_map *map)
+{
+	const char *end = map->l_name;
+
+	for (const char *p = map->l_name; *p; p++)
+		if (*p == '/')
+			end = p + 1;
+	return end;
+}
+
+static bool is_called(const struct link_map *map, const char *name)
+{
+	const char *own = name_of(map);
+
+	return (own && same_text(own, name)) || same_text(file_of(map), name);
+}
+
+static bool is_needed(struct sp_linkmap_kept *kept, const struct link_map *map)
+{
+	const char *own = name_of(map);
+
+	return (own && *place_of(kept, own)) || *place_of(kept, file_of(map));
+}
+
+static void note_needed(struct sp_linkmap_kept *kept,
+			const struct link_map *map)
+{
+	const char *strings = (const char *)sp_linkmap_dynamic(map, DT_STRTAB);
+
+	for (const ElfW(Dyn) *d = map->l_ld; d && strings && d->d_tag; d++) {
+		const char **at;
+
+		if (d->d_tag != DT_NEEDED)
+			continue;
+		at = place_of(kept, strings + d->d_un.d_val);
+		/* A quarter stays empty. */
+		if (*at || kept->n >= SP_LINKMAP_NEEDED / 4 * 3)
+			continue;
+		*at = strings + d->d_un.d_val;
+		kept->n++;
+	}
 }
 
 /* An object that needs one that was loaded at the start stands before it. */
-static bool is_needed(const struct link_map *map)
+bool sp_linkmap_is_kept(struct sp_linkmap_kept *kept,
+			const struct link_map *map)
 {
-	for (const struct link_map *by = sp_linkmap_first(); by && by != map;
-	     by = by->l_next)
-		if (needs_object(by, map) && sp_linkmap_is_kept(by))
-			return true;
-	return false;
-}
-
-bool sp_linkmap_is_kept(const struct link_map *map)
-{
-	return map == sp_linkmap_first() || map == sp_linkmap_self() ||
-	       is_called(map, "linux-vdso.so.1") || is_needed(map);
+	if (map != sp_linkmap_first() && map->l_ld != _DYNAMIC &&
+	    !same_text(map->l_name, "linux-vdso.so.1") && !is_needed(kept, map))
+		return false;
+	note_needed(kept, map);
+	return true;
 }
 
 static void *find_from(const struct link_map *map, const char *name,
@@ -395,4 +428,25 @@ void *sp_linkmap_next(const char *name, const struct link_map **ret_provider)
 void *sp_linkmap_global(const char *name, const struct link_map **ret_provider)
 {
 	return find_from(sp_linkmap_first(), name, ret_provider);
+}
+
+/* Before glibc 2.34 it has parts.  musl has no name that is the same
+ * everywhere; one of the functions below starts every program. */
+static bool is_of_libc(const struct link_map *map)
+{
+	return is_called(map, "libc.so.6") || is_called(map, "libdl.so.2") ||
+	       is_called(map, "libpthread.so.0") ||
+	       (map != sp_linkmap_first() &&
+		sp_linkmap_find(map, "__libc_start_main"));
+}
+
+void *sp_linkmap_libc(const char *name)
+{
+	const struct link_map *map = sp_linkmap_first();
+	void *address = NULL;
+
+	for (; map && !address; map = map->l_next)
+		if (is_of_libc(map))
+			address = sp_linkmap_find(map, name);
+	return address;
 }

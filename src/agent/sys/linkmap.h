@@ -29,9 +29,20 @@ const ElfW(Phdr) * sp_linkmap_executable(unsigned long *ret_n);
 /* This library; NULL while the list is not known. */
 const struct link_map *sp_linkmap_self(void);
 
-/* Does it stay for as long as the process runs, since the executable needs it,
- * directly or not?  So does this library.  Context: cold, and slow. */
-bool sp_linkmap_is_kept(const struct link_map *map);
+/*
+ * Does it stay for as long as the process runs, since the executable needs it,
+ * directly or not?  So does this library.  Ask for the objects in the order of
+ * the list, with one *kept that was all zeros, once or again.  It has the names
+ * that the objects so far need, in their own memory: what is beyond its room is
+ * not taken for kept.
+ */
+#define SP_LINKMAP_NEEDED 4096u
+struct sp_linkmap_kept {
+	const char *needed[SP_LINKMAP_NEEDED]; /* hashed; NULL: empty */
+	unsigned int n;
+};
+bool sp_linkmap_is_kept(struct sp_linkmap_kept *kept,
+			const struct link_map *map) __attribute__((nonnull));
 
 /*
  * Address of the function `name` that `map` defines in its default version
@@ -53,6 +64,11 @@ void *sp_linkmap_next(const char *name, const struct link_map **ret_provider);
 /* The first definition in load order at all: what an unbound call of the
  * program reaches. */
 void *sp_linkmap_global(const char *name, const struct link_map **ret_provider);
+
+/* What the C library itself defines: a sanitizer in the program, and a library
+ * that is preloaded, may have a function of the same name, which works for the
+ * program and not for us. */
+void *sp_linkmap_libc(const char *name);
 
 /* The value of a dynamic section entry, relocated if the loader has not done
  * so; 0 if there is none. */

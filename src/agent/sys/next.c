@@ -32,7 +32,16 @@ static void *find_below(const char *symbol, const struct link_map **ret)
 		       : sp_linkmap_next(symbol, ret);
 }
 
-/* Fill one member: its address and whether malloc's provider defines it. */
+/* An operator of an object that has a malloc, too, keeps to that.  libstdc++
+ * has none. */
+static bool has_own_malloc(const char *symbol, const struct link_map *provider)
+{
+	return symbol[0] == '_' && symbol[1] == 'Z' &&
+	       sp_linkmap_find(provider, "malloc");
+}
+
+/* Fill one member: its address and whether it is of malloc's provider, or keeps
+ * to another. */
 static void resolve_member(void *member, bool *is_own, const char *symbol)
 {
 	const struct link_map *provider = NULL;
@@ -43,7 +52,8 @@ static void resolve_member(void *member, bool *is_own, const char *symbol)
 
 	/* Function pointers through void: what POSIX grants for dlsym. */
 	__builtin_memcpy(member, &address, sizeof(address));
-	*is_own = address && provider == malloc_provider;
+	*is_own = address && (provider == malloc_provider ||
+			      has_own_malloc(symbol, provider));
 }
 
 /* ---- musl ---- */

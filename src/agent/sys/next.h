@@ -18,9 +18,10 @@ struct sp_next {
 #include "agent/sys/next.def"
 #undef SP_NEXT
 	/*
-	 * Which operators are to be counted here: those defined by the object
-	 * that defines malloc.  The others (libstdc++'s) call malloc, where
-	 * they are counted.
+	 * Which operators are to be counted here: those of an object that has a
+	 * malloc itself, this one or another.  The others (libstdc++'s) call
+	 * malloc, where they are counted.  Of other functions: those of the
+	 * object that defines malloc.
 	 */
 #define SP_NEXT(member, symbol, ret, args) bool member##_is_own;
 #include "agent/sys/next.def"

@@ -6,14 +6,23 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+
+#include "agent/sys/linkmap.h"
 
 #include "agent/sys/poison.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18 /* Linux 4.14 */
 #endif
+
+/* What valgrind's headers call RUNNING_ON_VALGRIND, HG_ARANGE_MAKE_UNTRACKED
+ * and DRD_START_SUPPRESSION. */
+#define IS_VALGRIND   0x1001u
+#define HELGRIND_HIDE 0x48470127u
+#define DRD_HIDE      0x44520002u
 
 #define HUGE_BYTES ((size_t)2 << 20)
 #define WIPED_MAX  256u
@@ -69,12 +78,49 @@ static void *map_small(size_t bytes)
 	return p;
 }
 
+/* ---- valgrind ---- */
+
+/* 0: there is no race detector. */
+static uint64_t hide_request;
+
+bool sp_sys_is_valgrind(void)
+{
+	return sp_arch_ask_valgrind((uint64_t[6]){IS_VALGRIND});
+}
+
+/* Another tool of valgrind would complain about the request. */
+void sp_sys_find_detector(void)
+{
+	const struct link_map *map = sp_linkmap_first();
+
+	for (; map && sp_sys_is_valgrind(); map = map->l_next) {
+		const char *slash = strrchr(map->l_name, '/');
+		const char *name = slash ? slash + 1 : "";
+
+		if (strncmp(name, "vgpreload_helgrind", 18) == 0)
+			hide_request = HELGRIND_HIDE;
+		else if (strncmp(name, "vgpreload_drd", 13) == 0)
+			hide_request = DRD_HIDE;
+	}
+}
+
+void sp_sys_hide(const void *p, size_t bytes)
+{
+	if (hide_request)
+		sp_arch_ask_valgrind(
+			(uint64_t[6]){hide_request, (uintptr_t)p, bytes});
+}
+
+/* ---- our memory ---- */
+
 /* An entry belongs to the thread that set its start; it counts once it has
  * bytes. */
 static struct sp_control_range ranges[RANGES_MAX];
 
 static void *note_range(void *p, size_t bytes)
 {
+	if (p)
+		sp_sys_hide(p, bytes);
 	for (unsigned int i = 0; p && i < RANGES_MAX; i++) {
 		uint64_t none = 0;
 
@@ -166,8 +212,12 @@ void sp_sys_wipe(void)
 
 long sp_sys_map_file(int fd, size_t bytes)
 {
-	return sp_syscall(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
-			  MAP_SHARED, fd, 0);
+	const long at = sp_syscall(SYS_mmap, 0, (long)bytes,
+				   PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (checked_address(at))
+		sp_sys_hide((const void *)at, bytes);
+	return at;
 }
 
 long sp_sys_read_file(const char *path, char *buf, size_t size)
@@ -188,6 +238,19 @@ long sp_sys_read_file(const char *path, char *buf, size_t size)
 	SP_SYS1(close, fd);
 	buf[have] = '\0';
 	return (long)have;
+}
+
+/* Of the process and its children: they keep the system call filter, too. */
+static atomic_bool forbids_files;
+
+void sp_sys_forbid_files(void)
+{
+	atomic_store(&forbids_files, true);
+}
+
+bool sp_sys_forbids_files(void)
+{
+	return atomic_load(&forbids_files);
 }
 
 bool sp_sys_block_signals(uint64_t *ret_before)

@@ -20,14 +20,20 @@
  * value, a negative errno on failure.
  *
  * Context: hot-path code makes none; sampled code only mmap, munmap, mremap,
- * madvise and futex, which malloc itself makes; the rest is for start-up, and
- * for resident memory every 100 ms (event/recorder.h).
+ * madvise and futex, which malloc itself makes; the rest is for start-up, for
+ * resident memory every 100 ms (event/resident.h), and for an object whose name
+ * is relative (sys/mapname.h).
  */
+#ifdef __clang_analyzer__
+/* Assembly does not tell it what the kernel writes. */
+long sp_syscall(long n, long a, long b, long c, long d, long e, long f);
+#else
 static inline long sp_syscall(long n, long a, long b, long c, long d, long e,
 			      long f)
 {
 	return sp_arch_syscall(n, a, b, c, d, e, f);
 }
+#endif
 
 #define SP_SYS0(n)       sp_syscall(SYS_##n, 0, 0, 0, 0, 0, 0)
 #define SP_SYS1(n, a)    sp_syscall(SYS_##n, (long)(a), 0, 0, 0, 0, 0)
@@ -71,6 +77,18 @@ const struct sp_control_range *sp_sys_ranges(uint64_t *ret_n);
 void sp_sys_note_wiped(void *p, size_t bytes);
 void sp_sys_wipe(void);
 
+/*
+ * Threads hand this memory, and all other of the library, to each other by
+ * atomic operations.  valgrind's race detectors do not follow them, and would
+ * report races in a program that has none: they are to look away from it, once
+ * it is known that there is one.  Context: any; cold.
+ */
+void sp_sys_hide(const void *p, size_t bytes);
+void sp_sys_find_detector(void);
+
+/* Does this process run in valgrind? */
+bool sp_sys_is_valgrind(void);
+
 /* Map `bytes` of fd from its beginning, shared: the address, or a negative
  * errno. */
 long sp_sys_map_file(int fd, size_t bytes);
@@ -80,6 +98,11 @@ long sp_sys_map_file(int fd, size_t bytes);
  * terminate it.  The number of bytes, or a negative errno.
  */
 long sp_sys_read_file(const char *path, char *buf, size_t size);
+
+/* No file of the kernel is opened from now on, in children neither: a system
+ * call filter may kill for it.  Context: any. */
+void sp_sys_forbid_files(void);
+bool sp_sys_forbids_files(void);
 
 /*
  * Block all signals of this thread, and restore its mask.  False: the kernel

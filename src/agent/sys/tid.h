@@ -5,11 +5,11 @@
 
 /*
  * The kernel's id of a thread as its C library knows it: no system call, which
- * a sandboxed program might not survive.  0 if the C library is not glibc, or
- * before sp_tid_find.
+ * a sandboxed program might not survive.  0 before sp_tid_find, and with glibc
+ * before 2.34 in a program without libpthread.
  */
 
-/* Find the functions that tell.  Called once, before there are threads. */
+/* Find the function that tells.  Called once, before there are threads. */
 void sp_tid_find(void);
 
 /* Of the calling thread. */

@@ -7,8 +7,8 @@
 #include "agent/sys/poison.h"
 
 #define CALL_BYTES_MAX 7u
-/* No frame is larger. */
-#define EPILOGUE_BYTES_MAX (1 << 20)
+/* Three of them are no more than a number of 32 bits. */
+#define EPILOGUE_BYTES_MAX (1 << 29)
 
 /* How long an indirect call is whose second byte is `modrm`; 0: none. */
 static unsigned int indirect_call_bytes(uint8_t modrm, uint8_t sib)

@@ -13,8 +13,6 @@
  */
 #include "agent/unwind/framewalk.h"
 
-#include <string.h>
-
 #include "agent/sys/arena.h"
 #include "agent/unwind/modules.h"
 #include "agent/unwind/rules.h"
@@ -41,8 +39,7 @@ static enum sp_step_outcome step_by_pointer(struct sp_step_way *way,
 
 	if (sp_stack_bounds_is_outermost(at, p->at.sp))
 		return SP_STEP_ENDED;
-	/* Below is as far as above. */
-	if (at - p->at.sp > SP_STEP_FRAME_BYTES_MAX || at % 8 ||
+	if (at % 8 || !sp_step_is_above(way, p->at.sp, at) ||
 	    !sp_stack_bounds_read(&way->stack, at, &up) ||
 	    !sp_stack_bounds_read(&way->stack, at + 8, &pc))
 		return SP_STEP_LOST;
@@ -164,8 +161,11 @@ static void copy_frames(struct sp_walk *to, unsigned int at,
 			const struct sp_walk *from, unsigned int first,
 			unsigned int n)
 {
-	memcpy(&to->pcs[at], &from->pcs[first], n * sizeof(to->pcs[0]));
-	memcpy(&to->at[at], &from->at[first], n * sizeof(to->at[0]));
+	/* Mostly few or none. */
+	for (unsigned int i = 0; i < n; i++) {
+		to->pcs[at + i] = from->pcs[first + i];
+		to->at[at + i] = from->at[first + i];
+	}
 }
 
 /*

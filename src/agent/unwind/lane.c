@@ -5,10 +5,18 @@
 
 #include "agent/sys/poison.h"
 
+#define CACHE_LINE 64
+
 static_assert(SP_LANES <= UINT8_MAX, "a number of a lane is a byte");
 
 /* Touched lane by lane: an unused one costs address space only. */
 static struct sp_lane lanes[SP_LANES];
+/* Who has them.  Acquire in sp_lane_take pairs with release in sp_lane_give.
+ * They are beside the lanes, so that closing unused ones takes no memory: a
+ * process near its limit would die of it. */
+static struct {
+	_Alignas(CACHE_LINE) _Atomic(const void *) holder;
+} words[SP_LANES];
 static _Atomic unsigned int n_used; /* lanes [0, n_used) were ever taken */
 static const char closed;           /* holds those that nobody is to take */
 static _Atomic bool is_closed;
@@ -24,10 +32,10 @@ struct sp_lane *sp_lane_take(uint8_t *hint)
 		struct sp_lane *lane = &lanes[n];
 		const void *nobody = NULL;
 
-		if (!atomic_load_explicit(&lane->holder,
+		if (!atomic_load_explicit(&words[n].holder,
 					  memory_order_relaxed) &&
 		    atomic_compare_exchange_strong_explicit(
-			    &lane->holder, &nobody, &sp_thread,
+			    &words[n].holder, &nobody, &sp_thread,
 			    memory_order_acquire, memory_order_relaxed)) {
 			while (used <= n && !atomic_compare_exchange_weak(
 						    &n_used, &used, n + 1))
@@ -47,7 +55,13 @@ struct sp_lane *sp_lane_take(uint8_t *hint)
 
 void sp_lane_give(struct sp_lane *lane)
 {
-	atomic_store_explicit(&lane->holder, NULL, memory_order_release);
+	atomic_store_explicit(&words[lane - lanes].holder, NULL,
+			      memory_order_release);
+}
+
+const void *sp_lane_holder(const struct sp_lane *lane)
+{
+	return atomic_load(&words[lane - lanes].holder);
 }
 
 unsigned int sp_lane_count(void)
@@ -77,7 +91,7 @@ void sp_lane_give_left(void)
 	unsigned int used = atomic_load_explicit(&n_used, memory_order_relaxed);
 
 	for (unsigned int i = 0; i < used; i++) {
-		if (atomic_load_explicit(&lanes[i].holder,
+		if (atomic_load_explicit(&words[i].holder,
 					 memory_order_relaxed) != &sp_thread)
 			continue;
 		forget_walks(&lanes[i]);
@@ -94,7 +108,7 @@ bool sp_lane_close(void)
 	for (unsigned int i = 0; i < SP_LANES; i++) {
 		const void *holder = NULL;
 
-		if (!atomic_compare_exchange_strong(&lanes[i].holder, &holder,
+		if (!atomic_compare_exchange_strong(&words[i].holder, &holder,
 						    &closed) &&
 		    holder != &closed)
 			are_all = false;
@@ -112,11 +126,7 @@ void sp_lane_open(void)
 	for (unsigned int i = 0; i < SP_LANES; i++) {
 		const void *holder = &closed;
 
-		/* A lane that is only read takes no memory. */
-		if (atomic_load_explicit(&lanes[i].holder,
-					 memory_order_relaxed) == holder)
-			atomic_compare_exchange_strong(&lanes[i].holder,
-						       &holder, NULL);
+		atomic_compare_exchange_strong(&words[i].holder, &holder, NULL);
 	}
 	atomic_store(&is_closed, false);
 }
@@ -127,7 +137,7 @@ void sp_lane_reset(void)
 
 	for (unsigned int i = 0; i < used; i++) {
 		struct sp_lane *lane = &lanes[i];
-		const void *holder = atomic_load_explicit(&lane->holder,
+		const void *holder = atomic_load_explicit(&words[i].holder,
 							  memory_order_relaxed);
 
 		if (holder == &sp_thread)
@@ -137,7 +147,7 @@ void sp_lane_reset(void)
 		lane->tail.chunk = NULL;
 		if (holder == &closed)
 			continue;
-		atomic_store_explicit(&lane->holder, NULL,
+		atomic_store_explicit(&words[i].holder, NULL,
 				      memory_order_relaxed);
 	}
 }

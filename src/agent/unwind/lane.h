@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "agent/unwind/cfi_program.h"
+#include "agent/unwind/flow.h"
 #include "agent/unwind/stack_bounds.h"
 #include "base/hash.h"
 #include "base/wide.h"
@@ -78,17 +79,15 @@ struct sp_walk {
 	struct sp_walk_hash *hashes; /* [i]: of pcs[i] */
 };
 
+/* All of it belongs to the holder. */
 struct sp_lane {
-	/* The sp_thread of the thread that took it, or NULL; acquire in
-	 * sp_lane_take pairs with release in sp_lane_give.  Everything below
-	 * belongs to the holder. */
-	_Atomic(const void *) holder;
 	_Atomic uint32_t takes; /* so often was it taken */
 
 	struct sp_tail tail;           /* writer.c */
 	_Atomic uint64_t chunk_number; /* ring.c: which chunk that is */
 
 	struct sp_cfi_run cfi; /* framewalk.c: for reading unwind tables */
+	struct sp_flow flow;   /* untabled.c: for reading instructions */
 	/* framewalk.c: addresses known to be behind a call, by their bits. */
 	uintptr_t returns[SP_LANE_RETURNS];
 	struct sp_walk walks[2]; /* the last one, and room for the next */
@@ -107,6 +106,9 @@ void sp_lane_give(struct sp_lane *lane);
 /* The calling thread has left those that it holds, in the middle of whatever:
  * they begin without a last walk. */
 void sp_lane_give_left(void);
+
+/* The sp_thread of the thread that took it, or NULL. */
+const void *sp_lane_holder(const struct sp_lane *lane);
 
 /* Lanes that were ever taken at the same time. */
 unsigned int sp_lane_count(void);

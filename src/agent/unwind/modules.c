@@ -25,6 +25,7 @@
 #include "agent/sys/arena.h"
 #include "agent/sys/diag.h"
 #include "agent/sys/linkmap.h"
+#include "agent/sys/mapname.h"
 #include "agent/thread/inside.h"
 #include "agent/unwind/lane.h"
 #include "agent/unwind/loaded.h"
@@ -120,9 +121,9 @@ static struct sp_loaded view_of(const struct sp_module_entry *e)
 		.bias = e->bias, .phdr = e->phdr, .n_phdr = e->n_phdr};
 }
 
-/* The GNU build id among the notes of a segment; `end` bounds it. */
-static void find_build_id(struct sp_module_entry *e, const uint8_t *at,
-			  const uint8_t *end)
+/* The GNU build id among the notes of a segment, and Go's; `end` bounds it. */
+static void read_segment_notes(struct sp_module_entry *e, const uint8_t *at,
+			       const uint8_t *end)
 {
 	while ((size_t)(end - at) >= sizeof(ElfW(Nhdr))) {
 		const ElfW(Nhdr) *note = (const void *)at;
@@ -133,13 +134,14 @@ static void find_build_id(struct sp_module_entry *e, const uint8_t *at,
 		if (name > (size_t)(end - at) ||
 		    desc > (size_t)(end - at) - name)
 			return;
-		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
-		    memcmp(at, "GNU", 4) == 0 &&
+		if (note->n_namesz == 4 && memcmp(at, "Go\0", 4) == 0)
+			e->is_go = true;
+		if (!e->note && note->n_type == NT_GNU_BUILD_ID &&
+		    note->n_namesz == 4 && memcmp(at, "GNU", 4) == 0 &&
 		    note->n_descsz <= SP_FORMAT_BUILD_ID_MAX) {
 			e->note = at + name;
 			e->build_id_bytes = (uint8_t)note->n_descsz;
 			memcpy(e->build_id, e->note, note->n_descsz);
-			return;
 		}
 		at += name + desc;
 	}
@@ -148,14 +150,14 @@ static void find_build_id(struct sp_module_entry *e, const uint8_t *at,
 static void read_notes(struct sp_module_entry *e,
 		       const struct sp_loaded *loaded)
 {
-	for (unsigned int i = 0; i < loaded->n_phdr && !e->note; i++) {
+	for (unsigned int i = 0; i < loaded->n_phdr; i++) {
 		const ElfW(Phdr) *p = &loaded->phdr[i];
 		uintptr_t at = e->bias + p->p_vaddr;
 
 		if (p->p_type == PT_NOTE &&
 		    sp_loaded_covers(loaded, at, p->p_memsz))
-			find_build_id(e, (const uint8_t *)at,
-				      (const uint8_t *)at + p->p_memsz);
+			read_segment_notes(e, (const uint8_t *)at,
+					   (const uint8_t *)at + p->p_memsz);
 	}
 }
 
@@ -234,7 +236,7 @@ static bool is_used_elsewhere(void)
 	unsigned int held = 0;
 
 	for (uint8_t i = 1; i <= SP_LANES; i++)
-		held += atomic_load(&sp_lane_of(i)->holder) != NULL;
+		held += sp_lane_holder(sp_lane_of(i)) != NULL;
 	return held > 1;
 }
 
@@ -265,15 +267,17 @@ static struct sp_module_entry *free_entry(void)
 	return NULL;
 }
 
-/* Our copies of name and program headers, where the last ones were if these
+/* Our copies of names and program headers, where the last ones were if these
  * have room. */
 static bool copy_texts(struct sp_module_entry *e,
 		       const struct sp_loaded *loaded, const char *name)
 {
-	const size_t bytes = strlen(name) + 1;
+	const size_t name_bytes = strlen(name) + 1;
+	const char *path = sp_mapname_find(name, e->start);
+	const size_t bytes = name_bytes + strlen(path) + 1;
 	const size_t phdr_bytes = loaded->n_phdr * sizeof(*loaded->phdr);
 
-	if (bytes > NAME_BYTES_MAX)
+	if (name_bytes > NAME_BYTES_MAX)
 		return false;
 	if (bytes > e->name_room) {
 		char *text = sp_arena_get(SP_ARENA_MODULES, bytes);
@@ -284,7 +288,10 @@ static bool copy_texts(struct sp_module_entry *e,
 		atomic_signal_fence(memory_order_seq_cst);
 		e->name_room = (uint16_t)bytes;
 	}
-	memcpy((char *)(uintptr_t)e->name, name, bytes);
+	memcpy((char *)(uintptr_t)e->name, name, name_bytes);
+	memcpy((char *)(uintptr_t)e->name + name_bytes, path,
+	       bytes - name_bytes);
+	e->path = *path ? e->name + name_bytes : e->name;
 	if (loaded->n_phdr > e->phdr_room) {
 		ElfW(Phdr) *phdr = sp_arena_get(SP_ARENA_MODULES, phdr_bytes);
 
@@ -385,7 +392,8 @@ static void add_ranges(struct sp_module_entry *e)
 	insert_range(range);
 }
 
-static void take_snapshot(const char *exe_path, bool was_running)
+/* `kept`: leave out the objects that may go; NULL: no object is left out. */
+static void take_snapshot(const char *exe_path, struct sp_linkmap_kept *kept)
 {
 	const struct link_map *first = sp_linkmap_first();
 	const struct link_map *self_map = sp_linkmap_self();
@@ -397,7 +405,7 @@ static void take_snapshot(const char *exe_path, bool was_running)
 		struct sp_loaded loaded;
 		const char *name;
 
-		if (was_running && !sp_linkmap_is_kept(map))
+		if (kept && !sp_linkmap_is_kept(kept, map))
 			continue;
 		if (sp_loaded_describe(map, &loaded)) {
 			name = loaded.name;
@@ -419,29 +427,31 @@ static void take_snapshot(const char *exe_path, bool was_running)
 
 void sp_modules_init(const char *exe_path)
 {
-	take_snapshot(exe_path, false);
+	take_snapshot(exe_path, NULL);
 }
 
 /* The objects that take_snapshot() has left out.  Threads would meet each at
  * the same moment, and one that loses its processor while it adds the object
  * has the others go without. */
-static void add_others(void)
+static void add_others(struct sp_linkmap_kept *kept)
 {
 	struct sp_loaded loaded;
 
 	for (const struct link_map *map = sp_linkmap_first(); map;
 	     map = map->l_next)
-		if (!sp_linkmap_is_kept(map) && n_entries < MODULES_MAX &&
+		if (!sp_linkmap_is_kept(kept, map) && n_entries < MODULES_MAX &&
 		    sp_loaded_describe(map, &loaded))
 			add_module(&loaded, loaded.name, false);
 }
 
 void sp_modules_init_running(const char *exe_path)
 {
+	static struct sp_linkmap_kept kept;
+
 	if (sp_modules_entries())
 		return;
-	take_snapshot(exe_path, true);
-	add_others();
+	take_snapshot(exe_path, &kept);
+	add_others(&kept);
 }
 
 static struct sp_module_entry *find_permanent(uintptr_t pc)

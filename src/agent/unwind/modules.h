@@ -26,8 +26,11 @@ struct sp_module_entry {
 	uintptr_t bias;
 	bool has_holes; /* something else may be between its segments */
 	bool permanent; /* never unloaded */
+	bool is_go;     /* Go has made some of its code */
 	_Atomic(const struct link_map *) map; /* its node when last looked up */
-	const char *name;                     /* our copy */
+	const char *name;                     /* the loader's; our copy */
+	const char *path;              /* what the file has: the kernel's name
+					  if the loader's is relative */
 	const ElfW(Phdr) * phdr;       /* our copy: safe after an unload */
 	const ElfW(Phdr) * phdr_there; /* in the object's memory */
 	uint16_t n_phdr;

@@ -15,9 +15,12 @@
 
 #include "agent/sys/poison.h"
 
-/* No stack of a usual kind is deeper. */
-#define STACK_BYTES_MAX (8ul << 20)
-#define ARGUMENTS_MAX   65536u
+/* So near to the end of the main stack is nothing else; of what is further
+ * away, and of a thread's stack, the kernel is asked about as much at a time.
+ */
+#define STACK_BYTES         (8ul << 20)
+#define STACK_BYTES_REACHED (8 * STACK_BYTES)
+#define ARGUMENTS_MAX       65536u
 /* What glibc has on the stack above main: 272 bytes in 2.36. */
 #define START_BYTES_MAX 384u
 /* What musl has there: 48 bytes in 1.2.3.  What main calls is further away. */
@@ -49,7 +52,7 @@ void sp_stack_bounds_init(char *const *environment, uintptr_t of_main)
 	main_end = (getauxval(AT_EXECFN) + SP_ARCH_PAGE_MIN - 1) &
 		   ~(SP_ARCH_PAGE_MIN - 1);
 	main_thread = of_main ? of_main : sp_arch_thread();
-	if (at < main_end && main_end - at < STACK_BYTES_MAX)
+	if (at < main_end && main_end - at < STACK_BYTES)
 		n_arguments = count_arguments(environment);
 	if (n_arguments)
 		main_start =
@@ -68,8 +71,8 @@ bool sp_stack_bounds_is_outermost(uintptr_t bp, uintptr_t sp)
 
 bool sp_stack_bounds_is_first(uintptr_t sp)
 {
-	return sp_arch_thread() == main_thread && sp < main_start &&
-	       main_start - sp < FIRST_BYTES_MAX;
+	return sp_arch_thread() == main_thread && main_start && sp < main_end &&
+	       (sp >= main_start || main_start - sp < FIRST_BYTES_MAX);
 }
 
 /* Compares the word for a requeue of no waiters. */
@@ -89,12 +92,13 @@ static uintptr_t page_of(uintptr_t at)
 }
 
 /*
- * Is all from `here` up to the thread's control block readable?  Then it is the
- * thread's own stack.  What was found out is kept for the thread, and not only
- * for the address of its control block, where the next one has another stack.
+ * Is all from `here` up to `from`, and so up to the end of the thread's stack,
+ * readable?  Then it is its own stack.  What was found out is kept for the
+ * thread, and not only for the address of its control block, where the next one
+ * has another stack.
  */
 static bool is_own_stack(struct sp_stack_bounds_known *known, uintptr_t here,
-			 uintptr_t self)
+			 uintptr_t self, uintptr_t from)
 {
 	const uint64_t owner =
 		(uint64_t)sp_thread.generation << 32 | sp_thread.index;
@@ -104,8 +108,9 @@ static bool is_own_stack(struct sp_stack_bounds_known *known, uintptr_t here,
 
 	if (stack->self != self || stack->owner != owner)
 		*stack = (struct sp_stack_bounds_known){owner, self,
-							page_of(self), 0};
-	if (page <= stack->gap)
+							page_of(from), 0};
+	if (page <= stack->gap ||
+	    (page < stack->from && stack->from - page > STACK_BYTES))
 		return false;
 	for (; page < stack->from; page += SP_ARCH_PAGE_MIN) {
 		if (!sp_stack_bounds_probe(page)) {
@@ -123,15 +128,18 @@ struct sp_stack_bounds_span sp_stack_bounds_around(
 	uintptr_t here)
 {
 	const uintptr_t self = sp_arch_thread(), page = page_of(here);
+	const bool is_main = self == main_thread;
+	const uintptr_t end = is_main ? main_end : self;
 
-	if (self == main_thread) {
-		if (main_end - here < STACK_BYTES_MAX)
-			return (struct sp_stack_bounds_span){page, main_end};
-	} else if (self - here < STACK_BYTES_MAX &&
-		   is_own_stack(known, here, self)) {
-		return (struct sp_stack_bounds_span){page, self};
-	}
-	return (struct sp_stack_bounds_span){page, page + SP_ARCH_PAGE_MIN};
+	/* Above it is no own stack. */
+	if (here >= end)
+		return (struct sp_stack_bounds_span){
+			page, page + SP_ARCH_PAGE_MIN, UINTPTR_MAX};
+	if ((is_main && end - here < STACK_BYTES) ||
+	    is_own_stack(known, here, self, is_main ? end - STACK_BYTES : end))
+		return (struct sp_stack_bounds_span){page, end, end};
+	return (struct sp_stack_bounds_span){page, page + SP_ARCH_PAGE_MIN,
+					     end};
 }
 
 bool sp_stack_bounds_extend(struct sp_stack_bounds_span *span, uintptr_t at)
@@ -142,11 +150,30 @@ bool sp_stack_bounds_extend(struct sp_stack_bounds_span *span, uintptr_t at)
 	    (last != first && !sp_stack_bounds_probe(last)))
 		return false;
 	if (span->high < first || span->low > last + SP_ARCH_PAGE_MIN)
-		*span = (struct sp_stack_bounds_span){first,
-						      last + SP_ARCH_PAGE_MIN};
+		*span = (struct sp_stack_bounds_span){
+			first, last + SP_ARCH_PAGE_MIN, span->end};
 	if (span->low > first)
 		span->low = first;
 	if (span->high < last + SP_ARCH_PAGE_MIN)
 		span->high = last + SP_ARCH_PAGE_MIN;
+	return true;
+}
+
+bool sp_stack_bounds_reach(struct sp_stack_bounds_span *span, uintptr_t sp,
+			   uintptr_t at)
+{
+	struct sp_stack_bounds_span reached = *span;
+
+	if (at < sp || at > span->end)
+		return false;
+	if (sp - span->low >= span->high - span->low)
+		reached = (struct sp_stack_bounds_span){page_of(sp),
+							page_of(sp), span->end};
+	if (at >= reached.high && at - reached.high > STACK_BYTES_REACHED)
+		return false;
+	while (reached.high <= at)
+		if (!sp_stack_bounds_extend(&reached, reached.high))
+			return false;
+	*span = reached;
 	return true;
 }

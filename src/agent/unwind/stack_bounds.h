@@ -14,9 +14,11 @@
  * Context: cold. */
 void sp_stack_bounds_init(char *const *environment, uintptr_t of_main);
 
-/* Memory from low up to high, whole pages of it, that can be read. */
+/* Memory from low up to high, whole pages of it, that can be read.  No frame of
+ * the stack that it is of ends beyond `end`. */
 struct sp_stack_bounds_span {
 	uintptr_t low, high;
+	uintptr_t end;
 };
 
 /* What is known of the stack of one thread. */
@@ -33,7 +35,8 @@ struct sp_stack_bounds_known {
  * What is known around `here`, the present stack pointer or above it: all up to
  * the end of the main stack or of the thread's own one, for which the kernel is
  * asked once a thread; on others, a coroutine's or a signal handler's alternate
- * one, the page.  `known` is the caller's, one for each thread by its index.
+ * one, or far below that end, the page.  `known` is the caller's, one for each
+ * thread by its index.
  * Context: sampled.
  */
 struct sp_stack_bounds_span sp_stack_bounds_around(
@@ -43,6 +46,13 @@ struct sp_stack_bounds_span sp_stack_bounds_around(
 /* Find out whether the word at `at` can be read, and add its pages to the span:
  * one that they are not next to is replaced.  Context: sampled. */
 bool sp_stack_bounds_extend(struct sp_stack_bounds_span *span, uintptr_t at);
+
+/*
+ * Is all from `sp` up to `at` one readable piece, as a frame is?  The span then
+ * has it.  The kernel is asked about no more than 64 MiB.  Context: sampled.
+ */
+bool sp_stack_bounds_reach(struct sp_stack_bounds_span *span, uintptr_t sp,
+			   uintptr_t at);
 
 /* A word that may be of any type, at any address. */
 typedef uintptr_t sp_stack_bounds_word __attribute__((may_alias, aligned(1)));
@@ -55,6 +65,8 @@ static inline __attribute__((no_sanitize_address)) bool sp_stack_bounds_read(
 	     span->high - at < sizeof(*ret)) &&
 	    !sp_stack_bounds_extend(span, at))
 		return false;
+	/* It is in the span.
+	 * NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
 	*ret = *(const sp_stack_bounds_word *)at;
 	return true;
 }
@@ -67,7 +79,8 @@ static inline __attribute__((no_sanitize_address)) bool sp_stack_bounds_read(
 bool sp_stack_bounds_is_outermost(uintptr_t bp, uintptr_t sp);
 
 /* Is the frame whose stack ends at sp, of code that says nothing about itself,
- * the main thread's first?  musl leaves anything in rbp there. */
+ * the main thread's first?  musl leaves anything in rbp there, and the loader
+ * begins at the number of arguments. */
 bool sp_stack_bounds_is_first(uintptr_t sp);
 
 /*

@@ -18,6 +18,7 @@
 #include "agent/unwind/code.h"
 #include "agent/unwind/modules.h"
 #include "agent/unwind/rules.h"
+#include "agent/unwind/untabled.h"
 
 #include "agent/sys/poison.h"
 
@@ -102,8 +103,7 @@ static bool is_unknown_trampoline(struct sp_step_way *way, uintptr_t pc)
 	       sp_code_is_trampoline((uintptr_t)words, (uintptr_t)(words + 2));
 }
 
-/* Can this be the address of a frame? */
-static bool is_code(struct sp_step_way *way, uintptr_t pc)
+bool sp_step_is_code(struct sp_step_way *way, uintptr_t pc)
 {
 	struct sp_module_entry *e;
 	bool is =
@@ -143,7 +143,7 @@ static uintptr_t end_of_frame(struct sp_step_way *way, uintptr_t at,
 	    rule.pc_bytes != rule.bp_bytes + 8)
 		return end;
 	sp = up - (uintptr_t)(intptr_t)(rule.bp_bytes + rule.cfa_bytes);
-	return sp >= end && sp - end <= SP_STEP_FRAME_BYTES_MAX ? sp : end;
+	return sp >= end && sp <= way->stack.end ? sp : end;
 }
 
 /*
@@ -160,22 +160,24 @@ static enum sp_step_outcome step_by_pointer(struct sp_step_way *way,
 	uintptr_t up, pc;
 	bool is_near;
 
-	/* As the outermost functions have it in Go and in musl. */
-	if (!at)
-		return e ? SP_STEP_ENDED : SP_STEP_LOST;
 	if (e && sp_stack_bounds_is_first(sp))
 		return SP_STEP_ENDED;
+	/* As the outermost functions have it where all keep it. */
+	if (!at)
+		return e && e->is_go ? SP_STEP_ENDED : SP_STEP_LOST;
 	if (at % 8 || !sp_stack_bounds_read(&way->stack, at, &up) ||
 	    !sp_stack_bounds_read(&way->stack, at + 8, &pc))
 		return SP_STEP_LOST;
 	pc = sp_arch_return(pc);
-	is_near = at - sp <= SP_STEP_FRAME_BYTES_MAX;
+	is_near = sp_step_is_above(way, sp, at);
 	if (!pc && is_near)
 		return SP_STEP_ENDED;
-	if (!is_code(way, pc) && !(is_near && !e && is_made_code(way, pc)))
+	if (!sp_step_is_code(way, pc) &&
+	    !(is_near && !e && is_made_code(way, pc)))
 		/* The beginning of runtime.goexit, plus 1. */
-		return e && !up && module_at(way, pc) == e ? SP_STEP_ENDED
-							   : SP_STEP_LOST;
+		return e && e->is_go && !up && module_at(way, pc) == e
+			       ? SP_STEP_ENDED
+			       : SP_STEP_LOST;
 	if (!is_near) {
 		other = e ? module_at(way, pc) : NULL;
 		if (!other ||
@@ -215,7 +217,7 @@ static bool step_by_epilogue(struct sp_step_way *way,
 				   p->at.sp + (uintptr_t)e.bp_bytes, &bp)))
 		return false;
 	pc = sp_arch_return(pc);
-	if (!is_code(way, pc))
+	if (!sp_step_is_code(way, pc))
 		return false;
 	p->pc = pc;
 	p->at.sp += (uintptr_t)e.cfa_bytes;
@@ -245,7 +247,7 @@ static enum sp_step_outcome step_by_signal(struct sp_step_way *way,
 		return SP_STEP_LOST;
 	/* It may be another stack. */
 	way->stack = sp_stack_bounds_around(way->lane->stacks, to.at.sp);
-	way->checked = ++to.pc;
+	way->checked = way->interrupted = ++to.pc;
 	set_elsewhere(&to.at);
 	*p = to;
 	return SP_STEP_WENT;
@@ -261,8 +263,8 @@ static enum sp_step_outcome step_by_word(struct sp_step_way *way,
 	uintptr_t cfa;
 
 	if (!sp_stack_bounds_read(&way->stack, cfa_at, &cfa) ||
-	    cfa <= p->at.sp || cfa - p->at.sp > SP_STEP_FRAME_BYTES_MAX ||
-	    cfa % 8 || !sp_stack_bounds_read(&way->stack, bp_at, &p->at.bp) ||
+	    cfa <= p->at.sp || cfa > way->stack.end || cfa % 8 ||
+	    !sp_stack_bounds_read(&way->stack, bp_at, &p->at.bp) ||
 	    !sp_step_to(way, p, cfa, cfa + (uintptr_t)(intptr_t)rule->pc_bytes))
 		return SP_STEP_LOST;
 	set_elsewhere(&p->at);
@@ -311,7 +313,8 @@ static bool step_registers(struct sp_step_way *way, bool *is_signal)
 	struct sp_module_entry *e = module_at(way, pc);
 	struct sp_step_position p = {
 		pc, {r->value[SP_ARCH_SP], r->value[SP_ARCH_FP], NULL, NULL}};
-	enum sp_cfi_kind kind = find_rule(way, e, pc).kind;
+	struct sp_cfi_rule rule = find_rule(way, e, pc);
+	const enum sp_cfi_kind kind = rule.kind;
 
 	*is_signal = kind == SP_CFI_SIGNAL;
 	if (*is_signal)
@@ -326,6 +329,9 @@ static bool step_registers(struct sp_step_way *way, bool *is_signal)
 	}
 	if (!e && step_by_epilogue(way, &p)) {
 		r->known &= SP_ARCH_KEPT;
+	} else if (e && sp_untabled_find(way, &p, e, &rule) &&
+		   sp_step_simply(way, &p, &rule)) {
+		r->known &= 1ull << SP_ARCH_FP;
 	} else {
 		if (!(r->known >> SP_ARCH_FP & 1) ||
 		    step_by_pointer(way, &p, e) != SP_STEP_WENT)
@@ -371,7 +377,7 @@ static __attribute__((noinline)) enum sp_step_outcome step_by_registers(
 	if (is_signal) {
 		way->stack =
 			sp_stack_bounds_around(way->lane->stacks, p->at.sp);
-		way->checked = p->pc;
+		way->checked = way->interrupted = p->pc;
 		*recorded = (char *)*recorded + 1;
 	}
 	return SP_STEP_WENT;
@@ -418,16 +424,21 @@ enum sp_step_outcome sp_step_slowly(struct sp_step_way *way,
 	enum sp_step_outcome outcome;
 
 	if (rule.kind == SP_CFI_UNKNOWN || rule.kind == SP_CFI_NONE) {
-		if (!is_code(way, pc))
+		if (!sp_step_is_code(way, pc))
 			return SP_STEP_WRONG;
 		e = module_at(way, pc);
 	}
-	if (rule.kind == SP_CFI_UNKNOWN)
+	if (rule.kind == SP_CFI_UNKNOWN) {
 		rule = find_rule(way, e, pc);
+		if (rule.kind == SP_CFI_NONE && e &&
+		    !sp_stack_bounds_is_first(p->at.sp) &&
+		    !sp_untabled_find(way, p, e, &rule))
+			rule.kind = SP_CFI_NONE;
+	}
 	outcome = step_by_rule(way, p, &rule, e, recorded);
 	if (known->kind != SP_CFI_UNKNOWN)
 		return outcome;
-	if (outcome == SP_STEP_WENT && p->pc && !is_code(way, p->pc))
+	if (outcome == SP_STEP_WENT && p->pc && !sp_step_is_code(way, p->pc))
 		return SP_STEP_LOST;
 	if (e && (outcome != SP_STEP_LOST || rule.kind == SP_CFI_OTHER ||
 		  rule.kind == SP_CFI_NONE))

@@ -9,8 +9,8 @@
 #include "agent/unwind/lane.h"
 #include "agent/unwind/stack_bounds.h"
 
-/* A frame is not larger, else it is none. */
-#define SP_STEP_FRAME_BYTES_MAX (1ul << 20)
+/* A record that is further away may be on another stack. */
+#define SP_STEP_NEAR_BYTES (1ul << 20)
 
 /* What matters of a thread that goes on at pc (an address as in cfi.h). */
 struct sp_step_position {
@@ -33,6 +33,8 @@ struct sp_step_way {
 	struct sp_stack_bounds_span code;  /* likewise, of code in no object */
 	struct sp_module_entry *module;    /* of the last address */
 	uintptr_t checked; /* the address that was last found to be code */
+	uintptr_t
+		interrupted; /* that of the last frame that a signal came to */
 	/* Of the frame at which all were needed last, if has_registers. */
 	struct sp_cfi_registers registers;
 	bool has_registers;
@@ -46,9 +48,10 @@ static inline struct sp_step_position sp_step_begin(
 	way->lane = lane;
 	way->from = from;
 	way->stack = sp_stack_bounds_around(lane->stacks, (uintptr_t)from);
-	way->code = (struct sp_stack_bounds_span){0, 0};
+	way->code = (struct sp_stack_bounds_span){0, 0, 0};
 	way->module = NULL;
 	way->checked = (uintptr_t)from->pc;
+	way->interrupted = 0;
 	way->has_registers = false;
 	return (struct sp_step_position){
 		.pc = (uintptr_t)from->pc,
@@ -68,6 +71,18 @@ enum sp_step_outcome sp_step_slowly(struct sp_step_way *way,
 				    struct sp_step_position *p,
 				    const struct sp_cfi_rule *known,
 				    void **recorded);
+
+/* Is `at` on the stack of `sp`, above it, as far as that is known? */
+static inline bool sp_step_is_above(struct sp_step_way *way, uintptr_t sp,
+				    uintptr_t at)
+{
+	return at - sp <= SP_STEP_NEAR_BYTES ||
+	       sp_stack_bounds_reach(&way->stack, sp, at);
+}
+
+/* Can this be the address of a frame?  Then it is checked.  Context: sampled.
+ */
+bool sp_step_is_code(struct sp_step_way *way, uintptr_t pc);
 
 /* Can a call have left this address?  It is behind one, in the code of an
  * object.  Context: sampled. */
@@ -105,8 +120,7 @@ static inline bool sp_step_simply(struct sp_step_way *way,
 	uintptr_t cfa = (rule->kind == SP_CFI_BP ? p->at.bp : p->at.sp) +
 			(uintptr_t)(intptr_t)rule->cfa_bytes;
 
-	if (cfa <= p->at.sp || cfa - p->at.sp > SP_STEP_FRAME_BYTES_MAX ||
-	    cfa % 8)
+	if (cfa <= p->at.sp || cfa > way->stack.end || cfa % 8)
 		return false;
 	p->at.bp_at = NULL;
 	if (rule->bp_bytes) {

@@ -3,18 +3,29 @@
 // What two profiles differ in, as text, and the table of it.
 
 // "+1.2 KiB", "−3 MiB".
-function signed(value, ofObjects, rounding = Math.round) {
-	const text = withUnit(split(Math.abs(value), rounding, true, ofObjects),
-		ofObjects);
+function signed(value, ofObjects, rounding = nearest) {
+	if (!Number.isFinite(value))
+		return 'unknown';
+	const text = value ? withUnit(split(Math.abs(value), rounding, true,
+		ofObjects), ofObjects) : '0';
 
-	return !value || !parseFloat(text) ? '0' : (value < 0 ? '−' : '+') + text;
+	return !parseFloat(text) ? text : (value < 0 ? '−' : '+') + text;
 }
 
-// Rounded outwards; "exact" if the limits meet.
+// "[−24.0, −20.6] MiB", rounded outwards; "exact" if the limits meet.
 function signedInterval({lo, hi}, ofObjects) {
-	return lo < hi ? `[${
-		signed(lo, ofObjects, lo < 0 ? Math.ceil : Math.floor)}, ${
-		signed(hi, ofObjects, hi < 0 ? Math.floor : Math.ceil)}]` : 'exact';
+	const [low, lowUnit] = signed(lo, ofObjects,
+		lo < 0 ? Math.ceil : Math.floor).split(' ');
+	const [high, unit] = signed(hi, ofObjects,
+		hi < 0 ? Math.floor : Math.ceil).split(' ');
+
+	if (!(lo < hi))
+		return 'exact';
+	if (!Number.isFinite(lo) && !Number.isFinite(hi))
+		return 'unknown';
+	return unit && unit === lowUnit ? `[${low}, ${high}] ${unit}`
+		: `[${[low, lowUnit].filter(Boolean).join(' ')}, ${
+			[high, unit].filter(Boolean).join(' ')}]`;
 }
 
 // Of the old value; "new" and "gone" where it has none.
@@ -22,14 +33,18 @@ function signedPercent(older, newer) {
 	const change = 100 * (newer - older) / older;
 	const size = Math.abs(change), sign = change < 0 ? '−' : '+';
 
+	if (!Number.isFinite(change) && older > 0)
+		return 'unknown';
 	if (!(older > 0))
 		return newer > 0 ? 'new' : '0 %';
 	if (!(newer > 0))
 		return 'gone';
-	if (!change)
+	if (size < 1e-9)
 		return '0 %';
+	if (change > 999999)
+		return '> +999999 %';
 	return size < 0.01 ? `${sign}<0.01 %`
-		: `${sign}${size.toFixed(size < 1 ? 2 : size < 1000 ? 1 : 0)} %`;
+		: `${sign}${fixed(size, size < 1 ? 2 : size < 1000 ? 1 : 0)} %`;
 }
 
 const fromTo = (a, b, ofObjects) =>
@@ -136,7 +151,8 @@ class ChangeTable extends Ranking {
 			: this.compare(a, b));
 		rows = rows.slice(0, this.shown);
 		const most = Math.max(...rows.map(({cum: {change}}) =>
-			Math.max(-change.lo, change.hi)), 0);
+			Math.max(...[change.value, -change.value, -change.lo,
+				change.hi].filter(Number.isFinite))), 0);
 		this.put(rows.map((row) => this.row(row, most)), n);
 		byId('changed').textContent = `flat, ${told.length} of ` +
 			plural(own.length, matches ? 'matching function'
@@ -208,12 +224,15 @@ function changeBar({value, lo, hi}, most, isFew) {
 
 // ---- the head ----
 
+// JSON has no infinity.
+const limited = (e) => ({...e, hi: e.hi ?? Infinity});
+
 // A total that is known exactly, or {value, lo, hi} of both sides.
 function totalCard(title, older, newer, ofObjects) {
 	const a = typeof older === 'number'
-		? {value: older, lo: older, hi: older} : older;
+		? {value: older, lo: older, hi: older} : limited(older);
 	const b = typeof newer === 'number'
-		? {value: newer, lo: newer, hi: newer} : newer;
+		? {value: newer, lo: newer, hi: newer} : limited(newer);
 	const row = {old: a, new: b, change: changeOf(a, b)};
 
 	row.isTold = isNotZero(row.change);
@@ -236,8 +255,9 @@ function showPairCards(box, older, newer) {
 		box.append(
 			totalCard('Alive at the end', older.live_bytes,
 				newer.live_bytes, false),
-			totalCard('Peak', older.peak_bytes, newer.peak_bytes,
-				false));
+			totalCard(older.peak_is_least || newer.peak_is_least
+				? 'Peak, where it is known' : 'Peak',
+			older.peak_bytes, newer.peak_bytes, false));
 }
 
 function showPairRun(older, newer) {

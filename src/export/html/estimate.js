@@ -11,7 +11,8 @@ const SAMPLES = 0, SIZE = 1, SURE = 2, EST = 3, K2 = 4, K3 = 5, KZ = 6,
 
 // Where nothing is known of sizes (E11).
 const SMALLEST_UNKNOWN = {bytes: 16, more: 0};
-const MOMENTS_TOGETHER = 1.7;
+// One in so many samples chooses the moment of the peak (SP_PEAK_CHOOSES).
+const CHOOSES = 4;
 
 function emptyAcc(period) {
 	const acc = new Float64Array(ACC_TERMS);
@@ -60,42 +61,35 @@ function termsOf(size, period, isSure, isDotnet) {
 	return acc;
 }
 
-// What it adds to the mean of two moments (E22, E43), of which it was alive at
-// one: that which its own half of the samples chose, or the other.
-function termsAtOwn(terms) {
-	const acc = emptyAcc(terms[PERIOD]);
+// What it adds at the moment of the peak, which it chose, or which it measures
+// (E22, E43).
+function measuredPeriod(period) {
+	return period === 1 ? 1 : Math.ceil(period * CHOOSES / (CHOOSES - 1));
+}
 
-	acc[SAMPLES] = acc[SURE] = 1;
-	acc[SIZE] = acc[EST] = terms[SIZE] / 2;
-	acc[COUNT] = 1 / 2;
+function termsChose(terms) {
+	const acc = emptyAcc(measuredPeriod(terms[PERIOD]));
+
+	acc[SAMPLES] = acc[SURE] = acc[COUNT] = 1;
+	acc[SIZE] = acc[EST] = terms[SIZE];
 	return acc;
 }
 
-function termsAtOther(terms) {
+function termsMeasured(terms) {
 	const acc = terms.slice();
+	const f = 1 - 1 / CHOOSES;
 	const q = terms[C2] / (terms[COUNT] * terms[COUNT]);
-	const miss = 2 * q / (1 + q);
-	const w = terms[EST] * (1 + q) / 2, n = terms[COUNT] * (1 + q) / 2;
+	const d = f + (1 - f) * q, miss = q / d;
+	const w = terms[EST] * d / f, n = terms[COUNT] * d / f;
 
-	acc[SIZE] = terms[SIZE] / 2;
 	acc[EST] = w;
 	acc[K2] = w * w * miss;
 	acc[K3] = w * w * w * miss * (1 + miss);
-	acc[KZ] = w * w * miss * terms[SIZE] / 2;
+	acc[KZ] = w * w * miss * terms[SIZE];
 	acc[COUNT] = n;
 	acc[C2] = n * n * miss;
 	acc[C3] = n * n * n * miss * (1 + miss);
-	return acc;
-}
-
-// A mean of two moments (E43).
-function widenAcc(terms) {
-	const acc = terms.slice(), more = Math.sqrt(MOMENTS_TOGETHER);
-
-	for (const j of [K2, KZ, C2])
-		acc[j] *= more * more;
-	for (const j of [K3, C3])
-		acc[j] *= more * more * more;
+	acc[PERIOD] = measuredPeriod(terms[PERIOD]);
 	return acc;
 }
 
@@ -252,15 +246,11 @@ function cellsOf(population, sums, ofObjects) {
 
 // The same of class sums that is shown because it has samples.
 function estimate(population, sums, level, ofObjects) {
-	const acc = sums.isMean ? widenAcc(sums.all) : sums.all;
+	const acc = sums.all;
 
-	if (sums.isMean) {
-		// exact totals are no more than its bound
+	// exact totals are no more than its bound
+	if (sums.isMeasured)
 		population = {...population, useTotals: false};
-		if (ofObjects)
-			acc[SAMPLES] = Math.floor(acc[SAMPLES] / 2);
-		sums = {all: acc, classes: sums.classes};
-	}
 	const e = estimateNamed(population, sums, level, ofObjects);
 	const each = ofObjects ? acc[EST] / acc[COUNT] : 1;
 
@@ -270,14 +260,21 @@ function estimate(population, sums, level, ofObjects) {
 	const cut = ({value, lo, hi}) => ({value: Math.min(value, most),
 		lo: Math.min(lo, most), hi: Math.min(hi, most)});
 
+	// (E61)
+	const gap = ofObjects ? population.gapObjects : population.gapBytes;
+	const withGap = ({value, lo, hi}) => sums.isUnknown
+		? {value, lo: 0, hi: Infinity} : {value, lo, hi: hi + gap};
+
 	if (!acc[SAMPLES] || acc[PERIOD] === 1)
-		return cut(e);
+		return cut(withGap(e));
 	const useTotals = population.useTotals && population.period !== 1;
 	const cells = useTotals ? cellsOf(population, sums, ofObjects) : [];
 	const lower = (at) => useTotals ? lowerStrata(cells, at)
 		: ofObjects ? lowerObjectsOf(acc, at) : lowerBytesOf(acc, at);
 	e.lo = Math.min(e.lo, lowerIfSeen(lower, level.half,
 		ofObjects ? acc[SAMPLES] : acc[SIZE], each / acc[PERIOD]));
+	if (sums.isUnknown || gap > 0)
+		return cut(withGap(e));
 	return cut(ofObjects && most < Infinity
 		? boundObjects(e, population, sums, level) : e);
 }

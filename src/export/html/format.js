@@ -6,20 +6,34 @@
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'];
 const COUNT_UNITS = ['', 'K', 'M', 'G', 'T', 'P', 'E'];
 
+// Without the noise of how it was added up.
+const steady = (x) => Math.abs(x) < 1e9 ? nearest(x * 1e6) / 1e6 : x;
+
+// To the nearest, a half to the even one, as C does.
+function nearest(x) {
+	const below = Math.floor(x), rest = x - below;
+
+	return below + (rest > 0.5 || (rest === 0.5 && below % 2 !== 0) ? 1 : 0);
+}
+
+// With so many decimals.
+const fixed = (x, decimals) => (nearest(steady(x) * 10 ** decimals) /
+	10 ** decimals).toFixed(decimals);
+
 // Digits and unit: one decimal where `fine`, else three digits.
 function split(amount, rounding, fine, ofObjects) {
 	const base = ofObjects ? 1000 : 1024;
 	let unit = 0, scaled = amount, decimals;
 
 	if (ofObjects && amount < 1e5)
-		return [rounding(amount).toFixed(0), 0];
+		return [rounding(steady(amount)).toFixed(0), 0];
 	while (scaled >= base && unit + 1 < BYTE_UNITS.length) {
 		scaled /= base;
 		unit++;
 	}
 	for (decimals = unit ? 2 : 0; decimals >= 0; decimals--) {
 		const grid = 10 ** decimals;
-		const rounded = rounding(scaled * grid) / grid;
+		const rounded = rounding(steady(scaled * grid)) / grid;
 
 		if (rounded < 10 || (decimals === 1 && (fine || rounded < 100)) ||
 		    decimals === 0) {
@@ -37,7 +51,7 @@ function split(amount, rounding, fine, ofObjects) {
 
 const withCommas = (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ',');
 
-const count = (n) => withCommas(String(Math.round(n)));
+const count = (n) => withCommas(String(nearest(steady(n))));
 
 function withUnit([digits, unit], ofObjects) {
 	const name = (ofObjects ? COUNT_UNITS : BYTE_UNITS)[unit];
@@ -47,13 +61,21 @@ function withUnit([digits, unit], ofObjects) {
 
 // "17 B", "1.04 KiB"; of objects "1,200", "1.04 M".
 function amount(value, ofObjects) {
+	if (!Number.isFinite(value))
+		return 'unknown';
 	return value > 0
-		? withUnit(split(value, Math.round, true, ofObjects), ofObjects)
+		? withUnit(split(value, nearest, true, ofObjects), ofObjects)
 		: '0';
 }
 
+// What there is without an upper limit: a profile may lack something.
+const atLeast = (lo, ofObjects) => lo > 0 ? 'at least ' +
+	withUnit(split(lo, Math.floor, true, ofObjects), ofObjects) : 'unknown';
+
 // "[192, 231] MiB", rounded outwards; "exact" if the limits meet.
 function interval({lo, hi}, ofObjects) {
+	if (!Number.isFinite(hi))
+		return atLeast(lo, ofObjects);
 	const low = split(lo, Math.floor, false, ofObjects);
 	const high = split(hi, Math.ceil, false, ofObjects);
 	const unit = (ofObjects ? COUNT_UNITS : BYTE_UNITS)[high[1]];
@@ -68,7 +90,10 @@ function interval({lo, hi}, ofObjects) {
 
 // What to read first: the interval where there are few samples.
 function estimateText(e, ofObjects) {
-	if (e.samples > FEW_SAMPLES || e.lo >= e.hi)
+	if (!Number.isFinite(e.hi))
+		return e.samples ? [amount(e.value, ofObjects),
+			interval(e, ofObjects)] : ['unknown', ''];
+	if ((e.samples > FEW_SAMPLES && e.lo > 0) || e.lo >= e.hi)
 		return [amount(e.value, ofObjects), interval(e, ofObjects)];
 	if (!e.samples)
 		return ['< ' + withUnit(split(e.hi, Math.ceil, false, ofObjects),
@@ -77,13 +102,13 @@ function estimateText(e, ofObjects) {
 }
 
 function percent(part, whole) {
-	const share = 100 * part / whole;
+	const share = steady(100 * part / whole);
 
 	if (!(whole > 0))
 		return '–';
-	if (part > 0 && share < 0.1)
-		return '<0.1 %';
-	return share.toFixed(1) + ' %';
+	if (!(part > 0))
+		return '0 %';
+	return share < 0.05 ? '<0.1 %' : fixed(share, 1) + ' %';
 }
 
 function moment(ns) {

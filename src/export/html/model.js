@@ -6,8 +6,8 @@
 // A choice is {view, ofObjects, from, to}: which of them are looked at, by view
 // and by the bins [from, to) of their birth.
 
-const AT_PEAK = 1, IS_LEAK = 2, IS_TEMPORARY = 4, AT_END = 8, IS_SURVIVOR = 16,
-	AT_OTHER_PEAK = 32;
+const CHOSE_PEAK = 1, IS_LEAK = 2, IS_TEMPORARY = 4, AT_END = 8,
+	IS_SURVIVOR = 16, AT_PEAK = 32;
 const FLAGS = 64;
 // Of a point of the timeline: what is alive, and its upper limit.
 const LIVE = 2, LIVE_HI = 4;
@@ -65,7 +65,7 @@ function readKinds(data) {
 		terms.push(termsOf(size, period, rest % 2 === 1, data.is_dotnet));
 		classes[i] = classOf(size);
 	}
-	return {terms: [terms, terms.map(termsAtOwn), terms.map(termsAtOther)],
+	return {terms: [terms, terms.map(termsChose), terms.map(termsMeasured)],
 		classes};
 }
 
@@ -105,6 +105,8 @@ function readPopulation(data) {
 			: Infinity,
 		mostObjects: data.method === 'p3t' ? p.most_objects ?? Infinity
 			: Infinity,
+		gapBytes: p.gap_bytes ?? Infinity,
+		gapObjects: p.gap_objects ?? Infinity,
 		samples: new Map(p.samples.map(([i, ...acc]) =>
 			[i, Float64Array.from(acc.slice(0, ACC_TERMS))])),
 		gains: new Map(p.samples.map(([i, ...acc]) =>
@@ -118,12 +120,12 @@ function readPopulation(data) {
 }
 
 // What a sample of each kind adds where samples are added up by themselves, as
-// kinds.terms: to amounts of one moment (E46), and to a mean of two (E43).
+// kinds.terms: (E46), and to what is measured at the peak (E43).
 function partsOf(population, {terms, classes}) {
 	return {
 		once: [terms[0].map((acc, k) =>
 			adjustAcc(population, classes[k], acc))],
-		mean: terms.map((some) => some.map(widenAcc)),
+		measured: terms,
 	};
 }
 
@@ -250,7 +252,7 @@ class Model extends Code {
 		// Beyond the noise of both, taken as independent: they are less far
 		// apart than that, as what stays is in both.
 		const noise = Math.hypot(end.value - end.lo,
-			GROWTH * (middle[LIVE_HI] - middle[LIVE]));
+			GROWTH * ((middle[LIVE_HI] ?? Infinity) - middle[LIVE]));
 		if (end.value >= peak.value / 2 &&
 		    end.value - GROWTH * middle[LIVE] > noise)
 			return 'live';
@@ -287,7 +289,7 @@ class Model extends Code {
 				? (c) => flags[c] & AT_END
 				: (c) => !freed[c] || freed[c] - 1 > to;
 		case 'peak':
-			return (c) => flags[c] & (AT_PEAK | AT_OTHER_PEAK);
+			return (c) => flags[c] & (AT_PEAK | CHOSE_PEAK);
 		case 'leaks':
 			return (c) => flags[c] & IS_LEAK;
 		case 'temporary':
@@ -297,21 +299,32 @@ class Model extends Code {
 		}
 	}
 
-	// Which of its terms a cell of the view adds: the whole ones, or of the
-	// mean of the peak's two moments those of the one at which it was alive.
+	// Which of its terms a cell of the view adds: the whole ones, or at the
+	// peak those of what chose the moment, or measures it.
 	termsTest({view}) {
 		const {flags} = this.cells;
-		const both = AT_PEAK | AT_OTHER_PEAK;
 
-		if (view !== 'peak')
+		if (view !== 'peak' || !this.data.peak_is_measured)
 			return () => 0;
-		return (c) => (flags[c] & both) === both ? 0
-			: flags[c] & AT_PEAK ? 1 : 2;
+		return (c) => flags[c] & CHOSE_PEAK ? 1 : 2;
+	}
+
+	// Is it of what was alive at a moment of which the profile does not know
+	// that?
+	isUnknownAt({view, to}) {
+		const known = this.data.whole.live_known_until_ns;
+
+		if (known === null || view === 'alloc' || view === 'temporary')
+			return false;
+		if (view === 'peak')
+			return this.data.peak_ns > known;
+		return view === 'leaks' || to === this.bins ||
+			this.data.timeline[to][0] > known;
 	}
 
 	// What a chosen cell of each kind adds.
 	get partsOfChoice() {
-		return this.isMean ? this.parts.mean : this.parts.once;
+		return this.isMeasured ? this.parts.measured : this.parts.once;
 	}
 
 	// Sum up what is chosen, by path: `est` (E46), of which `seen` was
@@ -324,7 +337,9 @@ class Model extends Code {
 		const whichTerms = this.termsTest(choice);
 
 		this.choice = choice;
-		this.isMean = choice.view === 'peak' && this.data.peak_is_mean;
+		this.isMeasured = choice.view === 'peak' &&
+			this.data.peak_is_measured;
+		this.isUnknown = this.isUnknownAt(choice);
 		const parts = this.partsOfChoice;
 
 		for (let p = 0; p < this.nPaths; p++) {
@@ -356,7 +371,8 @@ class Model extends Code {
 		const sums = emptySums(this.data.period_bytes);
 		const touched = [];
 
-		sums.isMean = this.isMean;
+		sums.isMeasured = this.isMeasured;
+		sums.isUnknown = this.isUnknown;
 		for (const p of paths)
 			for (let c = start[p]; c < start[p + 1]; c++) {
 				const i = this.kinds.classes[kind[c]];

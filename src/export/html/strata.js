@@ -144,25 +144,64 @@ function placePhantom(cells, isUpper, t) {
 	return place;
 }
 
+// (E74), as weaken_phantom() has it.
+function weakenPhantom(c, othersK2, t) {
+	const [k1, k2, k3] = c.part.phantom;
+	const f = othersK2 > 0 && k2 > 0
+		? Math.min(1, 0.6 + 0.03 * t * t * t * Math.sqrt(k2 / othersK2))
+		: 1;
+
+	return {...c, part: {...c.part,
+		phantom: [f * k1, f * f * k2, f * f * f * k3]}};
+}
+
+// (E74), as rise_of_tail() has it.
+function riseOfTail(k2, k3, r) {
+	const scale = -k3 / k2 / 2 / r, half = k2 / r / 2;
+
+	return scale < 1e-4 ? half * (1 - scale * 2 / 3)
+		: half * 2 * (scale - Math.log1p(scale)) / (scale * scale);
+}
+
+// (E74), as least_upper() has it.
+function leastUpper(c, others, level) {
+	const r = Math.sqrt(c.part.phantom[1]);
+	const own = lawOf(c, NOWHERE, true), law = lawOf(c, ON_PART, true);
+	const k3 = -endAtZero(c.unseen - law.k1, law.k2, -law.k3);
+	const limit = law.lattice +
+		p3Quantile(law.k1, law.k2, k3, 1 - level.half, level.hi);
+
+	if (!(others.k3 < 0) || !(others.k2 > 0) || !(r > 0))
+		return others.k1 + limit;
+	const length = (limit - own.k1) * r / others.k2;
+	return others.k1 + limit + riseOfTail(others.k2, others.k3, r) *
+		Math.min(Math.max(length - 1, 0), 1);
+}
+
 function limitOf(cells, isUpper, level) {
 	const t = isUpper ? level.hi : level.lo;
 	const place = placePhantom(cells, isUpper, t);
 	const all = noLaw();
-	let most = 0, more = 0;
+	let c = cells[place], least = -Infinity, most = 0, more = 0;
 
-	cells.forEach((c, i) => {
-		const kind = i !== place ? NOWHERE : isUpper ? ON_PART : ON_REST;
-
-		addLaw(all, lawOf(c, kind, isUpper));
-		most += c.unseen;
-		more += c.more ?? 0;
+	cells.forEach((other, i) => {
+		if (i !== place)
+			addLaw(all, lawOf(other, NOWHERE, isUpper));
+		most += other.unseen;
+		more += other.more ?? 0;
 	});
+	if (isUpper && all.k2 > 0) {
+		least = leastUpper(c, all, level);
+		c = weakenPhantom(c, all.k2, t);
+	}
+	addLaw(all, lawOf(c, isUpper ? ON_PART : ON_REST, isUpper));
 	all.k3 = isUpper ? -endAtZero(most - all.k1, all.k2, -all.k3)
 		: endAtZero(all.k1, all.k2, all.k3);
 	const steps = all.k2 > 0 ? all.lattice / all.k2 : 0;
-	return p3Quantile(all.k1, all.k2, all.k3,
-		isUpper ? 1 - level.half : level.half, t) +
-		(isUpper ? steps + all.slack + more : -steps);
+	const limit = p3Quantile(all.k1, all.k2, all.k3,
+		isUpper ? 1 - level.half : level.half, t);
+	return isUpper ? Math.max(limit + steps, least) + all.slack + more
+		: limit - steps;
 }
 
 function valueOf(c, share) {

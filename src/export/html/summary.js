@@ -18,6 +18,13 @@ function estimateCard(title, e, samples, when) {
 	'estimated');
 }
 
+// Of what was alive, where the profile does not know the end.
+function knownUntil({whole: {live_known_until_ns: known}}) {
+	if (known === null)
+		return '';
+	return known ? `at ${moment(known)}, not known later` : 'not known';
+}
+
 // Each quantity once: what was allocated is known exactly, but for a part.
 function showCards(box, data) {
 	const [least, how] = data.is_exact ? ['', 'exact, in ']
@@ -34,8 +41,9 @@ function showCards(box, data) {
 		return;
 	box.append(
 		estimateCard(data.is_complete ? 'Alive at the end' : 'Alive',
-			data.live_bytes, data.live_samples, ''),
-		estimateCard('Peak', data.peak_bytes, data.peak_samples,
+			data.live_bytes, data.live_samples, knownUntil(data)),
+		estimateCard(data.peak_is_least ? 'Peak, at least' : 'Peak',
+			data.peak_bytes, data.peak_samples,
 			data.peak_samples ? `at ${moment(data.peak_ns)}` : ''));
 }
 

@@ -148,7 +148,8 @@ class FunctionTable extends Ranking {
 			cum: (f) => exact.get(f).cum.value,
 		}));
 		const whole = model.estimate(model.allPaths);
-		const most = Math.max(...rows.map((f) => exact.get(f).cum.hi), 0);
+		const most = Math.max(...rows.map((f) => exact.get(f).cum).map(
+			({value, hi}) => Number.isFinite(hi) ? hi : value), 0);
 		this.put(rows.map((f) =>
 			this.row(f, exact.get(f), whole.value, most)), n);
 		byId('rows').textContent = matches
@@ -179,7 +180,8 @@ class FunctionTable extends Ranking {
 		const isFew = e.samples <= FEW_SAMPLES && e.lo < e.hi;
 		const td = element('td', {
 			class: 'estimate' + (isFew ? ' few' : ''),
-			'data-label': label, 'data-value': e.value, 'data-lo': e.lo, 'data-hi': e.hi,
+			'data-label': label, 'data-value': e.value, 'data-lo': e.lo,
+			'data-hi': Number.isFinite(e.hi) ? e.hi : null,
 			'data-samples': e.samples,
 		});
 

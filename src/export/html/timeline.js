@@ -59,7 +59,7 @@ class Timeline extends Drawing {
 
 		if (this.model.data.has_frees)
 			return this.points.map((p) =>
-				({value: p[at], lo: p[at + 1], hi: p[at + 2]}));
+				({value: p[at], lo: p[at + 1], hi: p[at + 2] ?? Infinity}));
 		return this.model.allocatedByBin(this.ofObjects);
 	}
 
@@ -123,7 +123,8 @@ class Timeline extends Drawing {
 		let most = 0, value = 0;
 
 		for (const p of this.series) {
-			most = Math.max(most, p.hi);
+			most = Math.max(most,
+				Number.isFinite(p.hi) ? p.hi : p.value);
 			value = Math.max(value, p.value);
 		}
 		most = Math.min(most, 2 * value || most);

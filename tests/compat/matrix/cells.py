@@ -47,7 +47,10 @@ def read(cell, system, build, program, ends):
         cell.problems.append("the report fails: "
                              + done.stderr.decode().strip()[-300:])
         return
-    verdict.judge(cell, program, json.loads(done.stdout),
+    said = json.loads(done.stdout)
+    for stack in said["stacks"]:
+        stack["frames"] = [said["frames"][i] for i in stack["frames"]]
+    verdict.judge(cell, program, said,
                   verdict.read_counts(system.path(system.work
                                                   + "/cell.counts")),
                   under[1].decode(errors="replace"), system.root)

@@ -29,6 +29,8 @@ COMPILERS = {"glibc": ["gcc"], "musl": ["musl-gcc", "-Wl,--eh-frame-hdr", "-Wl,-
 def judge(text):
     """Is that the --json of a profile with every allocation in it?"""
     profile = json.loads(text)
+    for stack in profile["stacks"]:
+        stack["frames"] = [profile["frames"][i] for i in stack["frames"]]
     exact = profile["exact"]["alloc_bytes"]
     if not profile["samples"] or not exact:
         raise Failed("the profile has no samples")

@@ -3,16 +3,14 @@
  * gated SPEC...: allocates what a gate is to find, and prints the truth.
  *
  * SPEC is SITE:SIZE:COUNT with SITE one of a to f, or "keep:SIZE:COUNT" for
- * objects that stay alive.  "noise:SIZE:COUNT" allocates a random number of
- * objects, COUNT on average, from a seed that no two runs share.  The last line
- * is "total BYTES OBJECTS" of these.  "mark=NAME" begins a phase.
+ * objects that stay alive.  The last line is "total BYTES OBJECTS" of these.
+ * "mark=NAME" begins a phase.
  *
  * MOVED: a hundred lines and some kilobytes of code in front of the same code.
  * RENAMED: site_c is called site_renamed.
  */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "truth.h"
 
@@ -53,24 +51,12 @@ SITE(site_c)
 SITE(site_d)
 SITE(site_e)
 SITE(site_f)
-SITE(noisy)
 
 static NOINLINE void keeper(size_t size, unsigned long count)
 {
 	for (unsigned long i = 0; i < count; i++)
 		sink = malloc(size);
 	STAY();
-}
-
-static unsigned long some(unsigned long count)
-{
-	struct timespec now;
-	unsigned long x;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	x = (unsigned long)now.tv_nsec * 2654435761u;
-	/* 90 to 110 percent */
-	return count * (900 + (x >> 16) % 201) / 1000;
 }
 
 static NOINLINE void work(const char *site, size_t size, unsigned long count)
@@ -80,9 +66,6 @@ static NOINLINE void work(const char *site, size_t size, unsigned long count)
 
 	if (strcmp(site, "keep") == 0) {
 		keeper(size, count);
-	} else if (strcmp(site, "noise") == 0) {
-		count = some(count);
-		noisy(size, count);
 	} else {
 		EXPECT(site[0] >= 'a' && site[0] <= 'f');
 		sites[site[0] - 'a'](size, count);

@@ -74,7 +74,7 @@ static rlim_t address_space(void)
 
 	EXPECT(read(fd, text, sizeof(text) - 1) > 0);
 	close(fd);
-	return strtoull(text, NULL, 10) * 4096;
+	return strtoull(text, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 /* ARGUMENT more bytes of address space; all that is freed can be used again. */

@@ -12,17 +12,16 @@
 
 #include "hazard.h"
 
-#define PAGE ((size_t)4096)
-
 /* Memory with a page in front of it that nobody may touch. */
 static char *guarded(size_t bytes)
 {
-	char *p = mmap(NULL, PAGE + bytes, PROT_READ | PROT_WRITE,
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *p = mmap(NULL, page + bytes, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	EXPECT(p != MAP_FAILED);
-	EXPECT(!mprotect(p, PAGE, PROT_NONE));
-	return p + PAGE;
+	EXPECT(!mprotect(p, page, PROT_NONE));
+	return p + page;
 }
 
 static void join_all(pthread_t *threads, int n)
@@ -85,13 +84,6 @@ static void allocate_in_handler(int number)
 	handled++;
 }
 
-static void use_alternate_stack(size_t bytes)
-{
-	stack_t stack = {.ss_sp = guarded(bytes), .ss_size = bytes};
-
-	EXPECT(!sigaltstack(&stack, NULL));
-}
-
 static void handle(int number, void (*handler)(int))
 {
 	struct sigaction action = {.sa_handler = handler,
@@ -100,9 +92,35 @@ static void handle(int number, void (*handler)(int))
 	EXPECT(!sigaction(number, &action, NULL));
 }
 
+/* What a handler has left of a stack of 8 KiB where the kernel saves AVX-512's
+ * registers on it.  What it saves here is measured. */
+#define LEFT_FOR_HANDLER ((size_t)4560)
+
+static _Thread_local char *handler_frame;
+
+static void measure_frame(int number)
+{
+	(void)number;
+	handler_frame = __builtin_frame_address(0);
+}
+
+static void use_alternate_stack(void)
+{
+	const size_t large = 64 * 1024;
+	stack_t stack = {.ss_sp = guarded(large), .ss_size = large};
+
+	EXPECT(!sigaltstack(&stack, NULL));
+	handle(SIGUSR2, measure_frame);
+	EXPECT(!raise(SIGUSR2));
+	stack.ss_size = (size_t)((char *)stack.ss_sp + large - handler_frame) +
+			LEFT_FOR_HANDLER;
+	stack.ss_sp = guarded(stack.ss_size);
+	EXPECT(!sigaltstack(&stack, NULL));
+}
+
 static void *raise_often(void *arg)
 {
-	use_alternate_stack(2 * PAGE);
+	use_alternate_stack();
 	for (int i = 0; i < 100; i++)
 		EXPECT(!raise(SIGUSR1));
 	return arg;
@@ -129,7 +147,7 @@ static void do_interrupted(char **arguments)
 	struct itimerval often = {{0, 200}, {0, 200}};
 
 	(void)arguments;
-	use_alternate_stack(2 * PAGE);
+	use_alternate_stack();
 	handle(SIGALRM, allocate_in_handler);
 	setitimer(ITIMER_REAL, &often, NULL);
 	while (handled < 600)
@@ -162,7 +180,7 @@ static NOINLINE int sink_into_the_stack(int n)
 static void do_stack_overflow(char **arguments)
 {
 	(void)arguments;
-	use_alternate_stack(2 * PAGE);
+	use_alternate_stack();
 	handle(SIGSEGV, surface_from_overflow);
 	for (volatile int i = 0; i < 5; i++)
 		if (!sigsetjmp(surface, 1))
@@ -172,7 +190,7 @@ static void do_stack_overflow(char **arguments)
 }
 
 #define COROUTINES      8
-#define COROUTINE_BYTES (4 * PAGE)
+#define COROUTINE_BYTES (16 * (size_t)1024)
 
 static ucontext_t scheduler, coroutines[COROUTINES];
 
@@ -246,23 +264,27 @@ static void jump_away(int number)
 	siglongjmp(surface, 1);
 }
 
-/* How many objects it made.  The timer is set anew behind each jump, so that
- * some are made between two of them however slow signals are. */
-static int jump_often(void)
+/* Prints how many objects it made, and how often it jumped.  The timer is set
+ * anew behind each jump, so that some are made between two of them however slow
+ * signals are. */
+static void jump_often(void)
 {
 	struct itimerval once = {{0, 0}, {0, 100}};
-	volatile int jumps = 0, objects = 0;
+	volatile int jumps = 0, objects = 0, in_vain = 0;
 
 	handle(SIGALRM, jump_away);
-	if (sigsetjmp(surface, 1))
+	if (sigsetjmp(surface, 1)) {
 		jumps++;
+		EXPECT(++in_vain < 1000);
+	}
 	setitimer(ITIMER_REAL, &once, NULL);
 	while (jumps < 500 || objects < 5000) {
 		free(malloc(70));
 		objects++;
+		in_vain = 0;
 	}
 	setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
-	return objects;
+	fprintf(stderr, "%d %d\n", objects, jumps);
 }
 
 /* Out of malloc and out of the profiler, for an allocator that bears it; and
@@ -274,7 +296,7 @@ static void do_jump_out_of_malloc(char **arguments)
 
 	(void)arguments;
 	handle(SIGUSR1, allocate_in_handler);
-	fprintf(stderr, "%d\n", jump_often());
+	jump_often();
 	sigemptyset(&alarms);
 	sigaddset(&alarms, SIGALRM);
 	EXPECT(!pthread_sigmask(SIG_BLOCK, &alarms, NULL));

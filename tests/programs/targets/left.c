@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * left alarm|fault|nested SECONDS: a signal handler leaves malloc and free by
- * siglongjmp a thousand times a second, then the threads go on without.  For an
- * allocator that bears it.
+ * left alarm|fault|nested TIMES: a signal handler leaves malloc and free by
+ * siglongjmp so often in each thread, a thousand times a second, then the
+ * threads go on without.  For an allocator that bears it.
  *
  *   alarm   from the stack of the thread
  *   fault   from a handler of SIGSEGV on an alternate stack, which is a
@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
-#include <time.h>
 
 #define SIZE  64
 #define AFTER 6000
@@ -77,25 +76,17 @@ static void __attribute__((noinline)) sink(int depth)
 	frame[1] = frame[0];
 }
 
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static void __attribute__((noinline)) be_left(double seconds)
+static void __attribute__((noinline)) be_left(unsigned long times)
 {
 	struct itimerval often = {{0, 1000}, {0, 1000}};
 	const struct itimerval never = {{0, 0}, {0, 0}};
-	const double end = now() + seconds;
+	const unsigned long last = jumps + times;
 
 	if (sigsetjmp(surface, 1))
 		jumps++;
-	else
+	else if (times > 0)
 		setitimer(ITIMER_REAL, &often, NULL);
-	armed = now() < end;
+	armed = jumps < last;
 	if (armed)
 		sink(strcmp(mode, "nested") == 0 ? 40 : 0);
 	setitimer(ITIMER_REAL, &never, NULL);
@@ -121,7 +112,7 @@ static void let_alarms(int how)
 static void *live(void *arg)
 {
 	let_alarms(SIG_UNBLOCK);
-	be_left(*(const double *)arg);
+	be_left(*(const unsigned long *)arg);
 	go_on();
 	return NULL;
 }
@@ -131,7 +122,7 @@ int main(int argc, char **argv)
 	char alternate[65536];
 	const stack_t stack = {.ss_sp = alternate,
 			       .ss_size = sizeof(alternate)};
-	double seconds = argc > 2 ? atof(argv[2]) : 1;
+	unsigned long times = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
 	pthread_t thread;
 
 	mode = argc > 1 ? argv[1] : "alarm";
@@ -143,11 +134,11 @@ int main(int argc, char **argv)
 	} else {
 		handle(SIGALRM, leave);
 	}
-	live(&seconds);
+	live(&times);
 	/* The stack for alternates is main's. */
 	if (strcmp(mode, "fault") != 0) {
 		let_alarms(SIG_BLOCK);
-		if (pthread_create(&thread, NULL, live, &seconds) != 0)
+		if (pthread_create(&thread, NULL, live, &times) != 0)
 			return 2;
 		pthread_join(thread, NULL);
 	}

@@ -3,8 +3,8 @@
  * left_busy threads | hole | plugins A B LATE | vfork: more of what left.c
  * does, in the places that a process has only one of.
  *
- *   threads  three threads are made to leave malloc and free, a thousand times
- *            a second each, for some two seconds; then each allocates under
+ *   threads  three threads are made to leave malloc and free LEFT times each,
+ *            a thousand times a second; then each allocates under
  *            afterwards()
  *   hole     malloc and free are left a thousand times, each time for a
  * function that allocates HOLE_OBJECTS and does not write to most of its frame
@@ -36,9 +36,9 @@
 #define THREADS      3
 #define SIZE         64
 #define OBJECTS_MAX  700000 /* of a thread: the allocator has 256 MiB */
-#define SECONDS      2
-#define AFTER        6000  /* calls of the last plug-in */
-#define AFTERWARDS   20000 /* objects of a thread: five segments in all */
+#define LEFT         800    /* times, of a thread */
+#define AFTER        6000   /* calls of the last plug-in */
+#define AFTERWARDS   20000  /* objects of a thread: five segments in all */
 #define STEP         100
 #define LOADS        3000
 #define DELAYS_US    40
@@ -74,14 +74,6 @@ static void handle_alarms(void)
 	action.sa_flags = SA_NODEFER;
 	if (sigaction(SIGALRM, &action, NULL) != 0)
 		abort();
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 /* ---- threads ---- */
@@ -123,12 +115,11 @@ static NOINLINE void afterwards(struct worker *w)
 static void *work(void *arg)
 {
 	struct worker *volatile w = arg;
-	const double end = now() + SECONDS;
 
 	if (sigsetjmp(surface, 1))
 		w->jumps++;
 	armed = 1;
-	while (now() < end && w->objects < OBJECTS_MAX)
+	while (w->jumps < LEFT && w->objects < OBJECTS_MAX)
 		at_depth(w, (int)w->objects % 20);
 	armed = 0;
 	w->has_ended = 1;

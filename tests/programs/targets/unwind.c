@@ -4,13 +4,18 @@
  *
  *   unwind stacks   allocate in stacks of many shapes, in two threads
  *   unwind callback allocate when called back by the C library
+ *   unwind large    allocate below frames of 2 and of 24 MiB, on three stacks
  *   unwind paint    print how many bytes of stack allocating and freeing takes:
  *                   the first time, and once everything is known
  */
+#include <alloca.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <ucontext.h>
 
 #define NOINLINE __attribute__((noinline))
 
@@ -111,6 +116,87 @@ static NOINLINE void sort(void)
 	qsort(numbers, 3, sizeof(numbers[0]), compare);
 }
 
+/* ---- large ---- */
+
+#define LARGE_STACK_BYTES (32ul << 20)
+
+static NOINLINE void large(size_t bytes)
+{
+	char *room = alloca(bytes);
+
+	room[0] = 1;
+	leaf(0);
+	__asm__ volatile("" : : "r"(room) : "memory");
+}
+
+/* One whose size the compiler knows. */
+static NOINLINE void large_array(void)
+{
+	char room[(2 << 20) + 8];
+
+	__asm__ volatile("" : : "r"(room) : "memory");
+	leaf(0);
+	__asm__ volatile("" : : "r"(room) : "memory");
+}
+
+static NOINLINE void large_frames(void)
+{
+	large(2ul << 20);
+	large_array();
+	large(24ul << 20);
+	leaf(0);
+}
+
+static NOINLINE void in_main(void)
+{
+	large_frames();
+	sink = NULL;
+}
+
+static void *in_thread(void *arg)
+{
+	large_frames();
+	return arg;
+}
+
+static ucontext_t main_context, coroutine;
+
+static void in_coroutine(void)
+{
+	large_frames();
+	sink = NULL;
+}
+
+static int make_large_frames(void)
+{
+	struct rlimit limit;
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	getrlimit(RLIMIT_STACK, &limit);
+	if (limit.rlim_max < LARGE_STACK_BYTES)
+		return 77;
+	if (limit.rlim_cur < LARGE_STACK_BYTES)
+		limit.rlim_cur = LARGE_STACK_BYTES;
+	setrlimit(RLIMIT_STACK, &limit);
+	in_main();
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, LARGE_STACK_BYTES);
+	if (pthread_create(&thread, &attributes, in_thread, NULL) != 0)
+		return 1;
+	pthread_join(thread, NULL);
+	if (getcontext(&coroutine) != 0)
+		return 1;
+	coroutine.uc_stack.ss_size = LARGE_STACK_BYTES;
+	coroutine.uc_stack.ss_sp =
+		mmap(NULL, LARGE_STACK_BYTES, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	coroutine.uc_link = &main_context;
+	makecontext(&coroutine, in_coroutine, 0);
+	return coroutine.uc_stack.ss_sp == MAP_FAILED ||
+	       swapcontext(&main_context, &coroutine) != 0;
+}
+
 /* ---- paint ---- */
 
 #define PAINT_BYTES (128 * 1024)
@@ -165,10 +251,12 @@ int main(int argc, char **argv)
 		sort();
 		return 0;
 	}
+	if (argc == 2 && strcmp(argv[1], "large") == 0)
+		return make_large_frames();
 	if (argc == 2 && strcmp(argv[1], "paint") == 0) {
 		paint(NULL);
 		return 0;
 	}
-	fputs("usage: unwind stacks|callback|paint\n", stderr);
+	fputs("usage: unwind stacks|callback|large|paint\n", stderr);
 	return 2;
 }

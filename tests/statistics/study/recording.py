@@ -114,8 +114,10 @@ class Study:
         if done.returncode:
             raise Failed(f"{path}: {done.stderr.decode()}")
         stacks = {}
-        for stack in json.loads(done.stdout)["stacks"]:
-            frames = [f for f in stack["frames"] if not f["inlined"]]
+        said = json.loads(done.stdout)
+        for stack in said["stacks"]:
+            frames = [said["frames"][i] for i in stack["frames"]]
+            frames = [f for f in frames if not f["inlined"]]
             key = "<".join(f"{os.path.basename(f['module'] or '')}+"
                            f"{f['offset']:x}" for f in frames)
             names = [f["function"] for f in frames]

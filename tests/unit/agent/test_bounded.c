@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of 1 MiB that are filled a hundred times over, with every allocation:
- * thirty times they have exactly the objects that were alive at their window or
- * came later, with their ends, and the exact totals of both sides of the
- * window.
+ * Files of 1 MiB that are filled over and over (in the long form a hundred
+ * times), with every allocation: now and then they have exactly the objects
+ * that were alive at their window or came later, with their ends, and the exact
+ * totals of both sides of the window.
  */
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,7 +27,6 @@
 #define OBJECTS  300000u
 #define LIVE_MAX 40000u
 #define LOOKS    30u
-#define TURNS    100u
 
 /* Object number i is sample i: the first is 1. */
 struct object {
@@ -38,6 +37,8 @@ struct object {
 static struct sp_process process;
 static const char *path;
 static struct object objects[OBJECTS + 1];
+/* The short form has a fifth of each. */
+static unsigned int n_wanted, n_looks, n_turns;
 static uint64_t n_objects;
 static uint64_t n_steps; /* allocations and frees */
 /* By objects that had been allocated: the step that completed a segment. */
@@ -46,6 +47,9 @@ static uint64_t alive[LIVE_MAX]; /* by place: its number; 0: nobody */
 
 static int begin_all(void **state)
 {
+	n_looks = test_rounds(LOOKS / 5, LOOKS);
+	n_wanted = OBJECTS / LOOKS * n_looks;
+	n_turns = test_rounds(20, 100);
 	process.config.depth = 8;
 	process.follows_frees = sp_liveset_init();
 	assert_true(process.follows_frees);
@@ -193,16 +197,16 @@ static void run(uint64_t max_file_bytes, size_t n_places, uint32_t thread)
 
 	sp_rng_init(&rng, 91, n_places);
 	begin(max_file_bytes, thread);
-	for (unsigned int look = 1; look <= LOOKS; look++) {
+	for (unsigned int look = 1; look <= n_looks; look++) {
 		/* In the middle of passes, too. */
-		const uint64_t until = (uint64_t)OBJECTS * look / LOOKS -
+		const uint64_t until = (uint64_t)n_wanted * look / n_looks -
 				       sp_rng_next(&rng) % 3000;
 
 		while (n_objects < until)
 			one_step(&rng, n_places);
 		window = check(max_file_bytes);
 	}
-	assert_true(sp_ring_segment() > TURNS);
+	assert_true(sp_ring_segment() > n_turns);
 	/* At least half of the file is the past. */
 	assert_true(window < n_objects - 5000);
 	assert_true(window > n_objects - 40000);

@@ -220,7 +220,7 @@ static bool evaluate_bytes(const uint8_t *bytes, uint64_t *ret)
 {
 	static const uint64_t word = 0x8877665544332211;
 	struct sp_cfi_registers registers = {.known = 1ull << SP_ARCH_SP};
-	struct sp_stack_bounds_span nothing = {0, 0};
+	struct sp_stack_bounds_span nothing = {0, 0, 0};
 
 	registers.value[SP_ARCH_SP] = (uintptr_t)&word;
 	return sp_cfi_evaluate(bytes, &registers, NULL, &nothing, ret);
@@ -325,7 +325,8 @@ TEST(damage)
 	/* A stack that is all zero, with each register in the middle. */
 	static uint64_t stack[1u << 16];
 	struct sp_stack_bounds_span memory = {(uintptr_t)stack,
-					      (uintptr_t)stack + sizeof(stack)};
+					      (uintptr_t)stack + sizeof(stack),
+					      UINTPTR_MAX};
 	uint32_t random = 1;
 
 	for (int i = 0; i < 200000; i++) {

@@ -133,7 +133,7 @@ TEST_BETWEEN(recover, NULL, agent_fixture_teardown)
 	assert_null(t->inside);
 	assert_int_equal(t->suspended, 0);
 	assert_int_equal(t->writing, 0);
-	assert_null(lane->holder);
+	assert_null(sp_lane_holder(lane));
 	assert_int_equal(lane->walks[0].n + lane->walks[1].n, 0);
 	assert_int_equal(t->bytes, 1000);
 	assert_int_equal(t->objects, 10);

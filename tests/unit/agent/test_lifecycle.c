@@ -60,18 +60,24 @@ void __wrap_sp_slots_claim(uint16_t slot, uint32_t index)
 	__real_sp_slots_claim(slot, index);
 }
 
-static void begin_profile(void)
+static int try_profile(char *period)
 {
 	static char out[1100];
-	static char period[] = "SAMPLEPROF_PERIOD=1M";
 	static char log[] = "SAMPLEPROF_LOG=quiet";
-	static char *settings[] = {out, period, log, NULL};
+	char *settings[] = {out, period, log, NULL};
 	const struct sp_process_attached attached = {
 		.is_it = true, .main_thread = (uintptr_t)pthread_self()};
 
 	snprintf(out, sizeof(out), "SAMPLEPROF_OUT=%s",
 		 agent_fixture_path("%n.sprof"));
-	assert_int_equal(sp_lifecycle_begin_attached(&attached, settings), 0);
+	return sp_lifecycle_begin_attached(&attached, settings);
+}
+
+static void begin_profile(void)
+{
+	static char period[] = "SAMPLEPROF_PERIOD=1M";
+
+	assert_int_equal(try_profile(period), 0);
 }
 
 /* The first call only says that it ends. */
@@ -266,9 +272,26 @@ static void thread_of_the_profile_before_ends(void **state)
 	end_worker(&next);
 }
 
+/* The program goes on, and can be recorded later. */
+static void settings_that_are_refused(void **state)
+{
+	static char wrong[] = "SAMPLEPROF_PERIOD=abc";
+
+	(void)state;
+	assert_int_equal(try_profile(wrong), -EINVAL);
+	allocate();
+	begin_profile();
+	allocate();
+	assert_total(1);
+	end_profile();
+	assert_int_equal(try_profile(wrong), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		/* First: nothing was recorded yet. */
+		cmocka_unit_test(settings_that_are_refused),
 		cmocka_unit_test(first_event_while_it_ends),
 		cmocka_unit_test(first_event_after_it_ended),
 		cmocka_unit_test(first_event_that_is_seen),

@@ -2,6 +2,7 @@
 /* The loader's tables, read directly, give the loader's own answers. */
 #include <dlfcn.h>
 #include <link.h>
+#include <unistd.h>
 
 #include "agent/sys/linkmap.h"
 #include "support/test.h"
@@ -74,6 +75,27 @@ TEST(program)
 	assert_ptr_equal(provider, sp_linkmap_first());
 	/* What stands behind the library does not include it. */
 	assert_null(sp_linkmap_next("linkmap_test_function", NULL));
+}
+
+/* A function of the C library, in the program, where a sanitizer has its own.
+ */
+int getdtablesize(void)
+{
+	return -1;
+}
+
+TEST(libc_of_the_program)
+{
+	void *handle = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+	const struct link_map *provider = NULL;
+
+	assert_non_null(handle);
+	assert_non_null(sp_linkmap_global("getdtablesize", &provider));
+	assert_ptr_equal(provider, sp_linkmap_first());
+	assert_ptr_equal(sp_linkmap_libc("getdtablesize"),
+			 dlsym(handle, "getdtablesize"));
+	assert_null(sp_linkmap_libc("linkmap_test_function"));
+	dlclose(handle);
 }
 
 /* Names of defined, default-version functions of an object, as its own dynamic

@@ -198,11 +198,12 @@ static void model_empty(void)
 TEST_BETWEEN(as_an_array, begin, end)
 {
 	static const uint64_t sizes[] = {10, 300, 2000, 9000, 60000, 150000};
+	const size_t n_sizes = test_rounds(5, 6);
 	struct sp_rng rng;
 
 	model_clear();
 	sp_rng_init(&rng, 41, 1);
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (size_t i = 0; i < n_sizes; i++) {
 		model_work(&rng, sizes[i], 4 * sizes[i], 200);
 		assert_sound(model.live);
 		model_work(&rng, sizes[i], sizes[i], 40);
@@ -261,7 +262,7 @@ TEST_BETWEEN(bounded_work, begin, end)
 	struct liveset_work most = {0}, *w = &liveset_work;
 	struct liveset_check c;
 	uint64_t two_tables = 0;
-	const uint64_t n = 1000000;
+	const uint64_t n = test_rounds(250000, 1000000);
 
 	for (uint64_t i = 0; i < n; i++) {
 		memset(w, 0, sizeof(*w));
@@ -298,10 +299,11 @@ TEST_BETWEEN(one_bucket, begin, end)
 {
 	static const uint64_t sizes[] = {10,    100,    1000,   10000,
 					 26000, 100000, 1000000};
+	const size_t n_sizes = test_rounds(6, 7);
 	struct sp_live live;
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (size_t i = 0; i < n_sizes; i++) {
 		const uint64_t part = sizes[i] < 1000 ? sizes[i] : 1000;
 		uint64_t found, absent, unsure = 0, size = sizes[i];
 

@@ -28,10 +28,9 @@ static void begin(uint8_t *chunks[CHUNKS])
 
 	assert_true(sp_outfile_prepare(agent_fixture_path("file"), "/bin/x",
 				       "host", 1700000000));
-	assert_int_equal(sp_outfile_create(42, 0, &limit,
-					   sp_mapping_window(limit.bytes),
-					   &file),
-			 0);
+	assert_int_equal(
+		sp_outfile_create(42, 0, &limit, SP_MAPPING_FIRST_BYTES, &file),
+		0);
 	assert_int_equal(file.mapped, WINDOW * CHUNK);
 	sp_mapping_begin(&file);
 	for (unsigned int i = 0; i < CHUNKS; i++) {
@@ -79,6 +78,52 @@ static uint64_t mapped_bytes(void)
 	assert_int_equal(fscanf(f, "%lu", &pages), 1);
 	fclose(f);
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* A file of 80 MiB: windows of 1, 2 and 4 MiB. */
+#define LARGE (80u * 16u)
+
+TEST(windows_grow)
+{
+	const struct sp_outfile_limit limit = {.bytes = LARGE * CHUNK};
+	const uint64_t before = mapped_bytes();
+	struct sp_outfile file;
+	uint32_t number;
+	int fd;
+
+	assert_true(sp_outfile_prepare(agent_fixture_path("large"), "/bin/x",
+				       "host", 1700000000));
+	assert_int_equal(
+		sp_outfile_create(42, 0, &limit, SP_MAPPING_FIRST_BYTES, &file),
+		0);
+	sp_mapping_begin(&file);
+	for (uint32_t i = 0; i < LARGE; i++) {
+		uint8_t *chunk = sp_mapping_chunk(i);
+
+		assert_non_null(chunk);
+		memcpy(chunk, &i, sizeof(i));
+		/* Each window begins with a chunk that is there already. */
+		assert_true(mapped_bytes() - before <=
+			    (i + 1 + i / 8) * CHUNK + (2u << 20));
+	}
+	assert_int_equal(count_mappings_of_file(), 16 + 16 + 8);
+	/* Chunks of windows that are mapped, in any order. */
+	for (uint32_t i = LARGE; i-- > 0;) {
+		memcpy(&number, sp_mapping_chunk(i), sizeof(number));
+		assert_int_equal(number, i);
+	}
+	sp_mapping_unmap();
+	sp_mapping_reset();
+	fd = open(sp_outfile_name(), O_RDONLY);
+	assert_true(fd >= 0);
+	for (uint32_t i = 0; i < LARGE; i++) {
+		assert_int_equal(
+			pread(fd, &number, sizeof(number), (off_t)(i * CHUNK)),
+			sizeof(number));
+		assert_int_equal(number, i);
+	}
+	close(fd);
+	assert_int_equal(unlink(sp_outfile_name()), 0);
 }
 
 TEST(late_stores)

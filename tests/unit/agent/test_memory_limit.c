@@ -153,6 +153,19 @@ TEST(again)
 	assert_int_equal(sp_memory_limit_again(&limit), 100);
 }
 
+/* A quarter of what is left, or a little. */
+TEST(of_a_file)
+{
+	struct sp_memory_limit limit = {.address_space_bytes = 1ull << 50};
+
+	assert_true(sp_memory_limit_of_file(&limit) > 1ull << 47);
+	assert_true(sp_memory_limit_of_file(&limit) <= 1ull << 48);
+	limit.address_space_bytes = 4096;
+	assert_int_equal(sp_memory_limit_of_file(&limit), 1 << 20);
+	limit.address_space_bytes = SP_MEMORY_LIMIT_NONE;
+	assert_true(sp_memory_limit_of_file(&limit) == SP_MEMORY_LIMIT_NONE);
+}
+
 /* Whatever this machine has: it is read without harm. */
 TEST(of_this_process)
 {

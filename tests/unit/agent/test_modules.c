@@ -252,6 +252,33 @@ TEST(many_others)
 	dlclose(kept);
 }
 
+/* The file gets the kernel's name of an object whose own is relative; it is
+ * found again by the loader's. */
+TEST(relative_name)
+{
+	char *cwd = getcwd(NULL, 0);
+	char expected[4096];
+	struct sp_module_entry *e;
+	uintptr_t pc;
+	void *handle;
+
+	assert_int_equal(chdir(SP_SYMBOL_FIXTURES), 0);
+	assert_non_null(realpath("libfixture_no_dwarf.so", expected));
+	handle = open_later("./libfixture_no_dwarf.so", &pc);
+	e = sp_modules_find(pc, NULL);
+	assert_non_null(e);
+	assert_string_equal(e->name, "./libfixture_no_dwarf.so");
+	assert_string_equal(e->path, expected);
+	assert_ptr_equal(sp_modules_find(pc, NULL), e);
+	dlclose(handle);
+	handle = open_later(LATER_OBJECT, &pc);
+	e = sp_modules_find(pc, NULL);
+	assert_ptr_equal(e->path, e->name);
+	dlclose(handle);
+	assert_int_equal(chdir(cwd), 0);
+	free(cwd);
+}
+
 static int begin(void **state)
 {
 	sp_modules_init(EXE);

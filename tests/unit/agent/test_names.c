@@ -4,6 +4,7 @@
  * long, or not at all.
  */
 #include <pthread.h>
+#include <sys/prctl.h>
 
 #include "agent/file/names.h"
 #include "agent/file/slots.h"
@@ -50,8 +51,11 @@ static void expect(uint64_t tid, const char *want)
 
 TEST(table)
 {
+	char own[SP_FORMAT_THREAD_NAME_MAX] = "";
+
+	assert_int_equal(prctl(PR_GET_NAME, own), 0);
 	sp_names_begin_program("/nowhere");
-	expect(7, "test_names");
+	expect(7, own);
 	sp_names_begin("a/name that is too long");
 	expect(7, "a/name that is ");
 	sp_names_put(8, "eight");

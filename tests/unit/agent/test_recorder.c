@@ -8,6 +8,7 @@
 #include "agent/event/resident.h"
 #include "agent/file/writer.h"
 #include "agent/sys/diag.h"
+#include "agent/sys/sys.h"
 #include "agent/unwind/lane.h"
 #include "model/profile.h"
 #include "support/agent_fixture.h"
@@ -264,7 +265,7 @@ TEST_BETWEEN(rss_in_sandbox, begin, end)
 {
 	struct sp_profile *p;
 
-	sp_resident_forbid_files();
+	sp_sys_forbid_files();
 	atomic_store(&process.generation, 3);
 	sp_resident_record(&process);
 	atomic_store(&process.generation, 4);

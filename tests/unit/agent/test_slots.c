@@ -458,6 +458,46 @@ TEST_BETWEEN(size_counts_in_full_file, NULL, agent_fixture_teardown)
 	assert_int_equal(read_slot(path, slot).alloc_objects, 5000);
 }
 
+/* More than one block of places. */
+#define SHARERS 9000u
+
+static unsigned int n_owners;
+
+static bool count_owner(struct sp_thread *thread)
+{
+	assert_ptr_equal(thread, &sp_thread);
+	n_owners++;
+	return false;
+}
+
+static unsigned int count_owners(void)
+{
+	n_owners = 0;
+	sp_slots_any_owner(count_owner);
+	return n_owners;
+}
+
+/* However many threads find no slot, each is known while it lives. */
+TEST_BETWEEN(many_sharers, NULL, agent_fixture_teardown)
+{
+	agent_fixture_open(1 << 20);
+	for (unsigned int i = 1; i < SP_FORMAT_SLOTS; i++)
+		assert_int_equal(sp_slots_hold(), i);
+	for (int round = 0; round < 2; round++) {
+		for (unsigned int i = 0; i < SHARERS; i++)
+			assert_int_equal(sp_slots_hold(), 0);
+		assert_true(sp_slots_know_all());
+		assert_int_equal(count_owners(), SP_FORMAT_SLOTS - 1 + SHARERS);
+		for (unsigned int i = 0; i < SHARERS; i++)
+			sp_slots_let_go(0);
+		assert_int_equal(count_owners(), SP_FORMAT_SLOTS - 1);
+	}
+	sp_slots_hold();
+	sp_slots_reset();
+	assert_int_equal(count_owners(), 0);
+	assert_true(sp_slots_know_all());
+}
+
 #define COUNTED 3000000u
 
 static void *count_on(void *counts)

@@ -116,7 +116,8 @@ static struct sp_module_entry module = {
 	.start = 0x400000,
 	.end = 0x480000,
 	.bias = 0x3ff000,
-	.name = "/usr/bin/test",
+	.name = "test",
+	.path = "/usr/bin/test",
 	.build_id = {0xde, 0xad, 0xbe, 0xef},
 	.build_id_bytes = 4,
 };

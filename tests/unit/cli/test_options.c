@@ -146,11 +146,14 @@ TEST(options_of_a_view)
 	/* Bytes where both are possible. */
 	assert_int_equal(good("--within 10m a").question.within_bytes,
 			 10 << 20);
-	refused("--view alloc --at 1s a", "--at needs --view live or leaks");
-	refused("--view peak --at 1s a", "--at needs --view live or leaks");
+	refused("--view alloc --at 1s a",
+		"--at needs --view live, leaks or peak");
+	assert_int_equal(good("--view peak --at 1s a").question.view,
+			 SP_VIEW_PEAK);
 	refused("--view live --tail 1s a", "--tail needs --view leaks");
 	refused("--view leaks --within 1 a", "--within needs --view temporary");
-	refused("--within 1 --at 1s a", "--at needs --view live or leaks");
+	refused("--within 1 --at 1s a",
+		"--at needs --view live, leaks or peak");
 
 	/* What is no time may be the name of a snapshot, or of a phase. */
 	q = good("--at warm --phase load a").question;
@@ -305,52 +308,19 @@ TEST(combinations)
 TEST(help_is_complete)
 {
 	static const char *const names[] = {
-		"view",
-		"at",
-		"from",
-		"to",
-		"tail",
-		"within",
-		"thread",
-		"size",
-		"phase",
-		"focus",
-		"ignore",
-		"hide",
-		"show",
-		"show-from",
-		"prune-from",
-		"estimator",
-		"confidence",
-		"simultaneous",
-		"top",
-		"sort",
-		"cum",
-		"nodefraction",
-		"granularity",
-		"by",
-		"unit",
-		"stacks",
-		"source-path",
-		"timeline",
-		"sizes",
-		"json",
-		"csv",
-		"ascii",
-		"watch",
-		"debug-path",
-		"debuginfod",
-		"help",
-		"version",
-		"base",
-		"full-names",
-		"all-frames",
-		"see-through",
-		"no-pager",
-		"last",
-		"metric",
-		/* Of run, which the text of --metric names. */
-		"rss",
+		"view",        "at",           "from",        "to",
+		"tail",        "within",       "thread",      "size",
+		"phase",       "focus",        "ignore",      "hide",
+		"show",        "show-from",    "prune-from",  "estimator",
+		"confidence",  "simultaneous", "top",         "sort",
+		"cum",         "nodefraction", "granularity", "by",
+		"unit",        "stacks",       "source-path", "timeline",
+		"sizes",       "json",         "json-old",    "csv",
+		"ascii",       "watch",        "debug-path",  "debuginfod",
+		"help",        "version",      "base",        "full-names",
+		"all-frames",  "see-through",  "no-pager",    "last",
+		"metric",      "rss", /* of run: the text of --metric names them
+				       */
 		"rss-at-peak",
 	};
 	const char *text = help();

@@ -216,9 +216,9 @@ TEST(sampling_was_off)
 	s->new[0]->unsampled_bytes = 370;
 	assert_verdict(s, "sites=+30%&1M", SP_VERDICT_CANNOT_TELL);
 	assert_string_equal(s->check->findings[0].why,
-			    "new: sampling was off for 37 % of what was "
+			    "new: no samples cover 37 % of what was "
 			    "allocated");
-	assert_has(s->check->caveats.note[0], "new: sampling was off for 37 %");
+	assert_has(s->check->caveats.note[0], "new: no samples cover 37 %");
 	assert_verdict(s, "site(f)=+30%", SP_VERDICT_CANNOT_TELL);
 	assert_verdict(s, "peak_bytes=+99%", SP_VERDICT_CANNOT_TELL);
 	/* a cap that is exceeded is exceeded; what is counted is counted */
@@ -230,12 +230,12 @@ TEST(sampling_was_off)
 	assert_has(s->check->findings[0].why, "nothing of it was sampled");
 	s->new[0]->phases[0].unsampled_bytes = 500;
 	assert_verdict(s, "site(f)@load=+1%", SP_VERDICT_CANNOT_TELL);
-	assert_has(s->check->findings[0].why, "off for 100 %");
+	assert_has(s->check->findings[0].why, "cover 100 %");
 	s->new[0]->unsampled_bytes = 0;
 	s->new[0]->phases[0].unsampled_bytes = 0;
 	s->old[0]->unsampled_bytes = 1;
 	assert_verdict(s, "site(f)=+30%", SP_VERDICT_CANNOT_TELL);
-	assert_has(s->check->findings[0].why, "old: sampling was off");
+	assert_has(s->check->findings[0].why, "old: no samples cover");
 	assert_verdict(s, "peak_bytes=120", SP_VERDICT_PASS);
 }
 

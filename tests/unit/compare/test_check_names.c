@@ -260,6 +260,56 @@ TEST(long_names_on_a_screen)
 	free(text);
 }
 
+static char *text_of(struct scene *s, const char *limit)
+{
+	struct sp_result result = {.program = "app",
+				   .n_old = 2,
+				   .n_new = 2,
+				   .period_bytes = R,
+				   .limits = &s->limits};
+	char *text;
+	size_t size;
+	FILE *out;
+
+	judge(s, limit);
+	result.check = s->check;
+	out = open_memstream(&text, &size);
+	assert_non_null(out);
+	assert_int_equal(sp_check_text_write(out, &result), 0);
+	fclose(out);
+	return text;
+}
+
+/* Two runs that differ a hundredfold tell nothing of what is usual: no growth
+ * would be found.  Of two that are alike some would. */
+TEST(runs_that_find_nothing)
+{
+	static const char nothing[] =
+		"  finds no growth, however large: runs differ, and these "
+		"are too few\n";
+	static const char something[] = "  would find, in 95 % of runs: ";
+	struct scene *s = scene_new(2);
+	char *text;
+
+	for (int i = 0; i < 2; i++) {
+		add(s, s->old[i], "f<main", i ? 100 : 10000);
+		add(s, s->new[i], "f<main", i ? 100 : 10000);
+	}
+	text = text_of(s, "sites=+10%");
+	assert_has(text, nothing);
+	assert_null(strstr(text, something));
+	free(text);
+	s = scene_new(2);
+	for (int i = 0; i < 2; i++) {
+		add(s, s->old[i], "f<main", 1000);
+		add(s, s->new[i], "f<main", 1000);
+	}
+	text = text_of(s, "sites=+10%");
+	assert_has(text, something);
+	assert_null(strstr(text, nothing));
+	free(text);
+}
+
 /* With few samples a function may be on one side by chance. */
 TEST(too_few_to_be_renamed)
 {
@@ -303,6 +353,88 @@ TEST(renamed)
 	/* a.so!f and b.so!f are looked at, fresh did not change */
 	assert_string_equal(s->check->findings[0].culprits[0].name, "b.so!f");
 	assert_int_equal(s->check->findings[0].n_rejected, 1);
+}
+
+/* The sites that a limit on them found, "a b". */
+static const char *culprits(struct scene *s)
+{
+	static char text[400];
+	const struct sp_finding *f = judge(s, "sites=+10%");
+
+	*text = '\0';
+	for (size_t i = 0; i < f->n_rejected; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 "%s%s", i ? " + " : "", f->culprits[i].name);
+	return text;
+}
+
+/* Bytes that went from one static function to another of that name. */
+TEST(same_name_in_two_files)
+{
+	struct scene *s = scene_new(1);
+
+	add(s, s->old[0], "make [in a.c]<main", 300);
+	add(s, s->old[0], "make [in b.c]<main", 30);
+	add(s, s->new[0], "make [in a.c]<main", 30);
+	add(s, s->new[0], "make [in b.c]<main", 300);
+	assert_string_equal(culprits(s), "make [in b.c]");
+}
+
+/* A build elsewhere, and one more file, are the same functions. */
+TEST(homes_in_other_directories)
+{
+	struct scene *s = scene_new(2);
+
+	for (int i = 0; i < 2; i++) {
+		add(s, s->old[i], "make [in /one/x/u.js]<main", 100);
+		add(s, s->old[i], "make [in /one/y/u.js]<main", 100);
+		add(s, s->old[i], "load [in /one/u.py]<main", 100);
+		add(s, s->new[i], "make [in /two/x/u.js]<main", 100);
+		add(s, s->new[i], "make [in /two/y/u.js]<main", 100);
+		add(s, s->new[i], "load [in /two/u.py]<main", 100);
+		add(s, s->new[i], "make [in /two/z/u.js]<main", 100);
+	}
+	assert_string_equal(culprits(s), "make [in z/u.js]");
+}
+
+/* The same directory does not bring files of other names together. */
+TEST(homes_of_each_run)
+{
+	struct scene *s = scene_new(2);
+
+	add(s, s->old[0], "make [in /1/a.js]<main", 100);
+	add(s, s->old[1], "make [in /2/a.js]<main", 100);
+	add(s, s->new[0], "make [in /3/a.js]<main", 100);
+	add(s, s->new[1], "make [in /4/a.js]<main", 100);
+	assert_string_equal(culprits(s), "");
+}
+
+/* An old baseline has the name alone: the new side's functions are one, too,
+ * and the label says of how many. */
+TEST(name_without_homes)
+{
+	struct scene *s = scene_new(1);
+
+	add(s, s->old[0], "make<main", 300);
+	add(s, s->old[0], "leaf<main", 100);
+	add(s, s->new[0], "make [in a.c]<main", 150);
+	add(s, s->new[0], "make [in b.c]<main", 150);
+	add(s, s->new[0], "leaf [in a.c]<main", 100);
+	assert_string_equal(culprits(s), "");
+	add(s, s->new[0], "make [in b.c]<main", 300);
+	assert_string_equal(culprits(s), "make [2 functions]");
+}
+
+/* Other functions of the name, known everywhere, keep it. */
+TEST(static_beside_external)
+{
+	struct scene *s = scene_new(1);
+
+	add(s, s->old[0], "make<main", 300);
+	add(s, s->old[0], "make [in a.c]<main", 30);
+	add(s, s->new[0], "make<main", 30);
+	add(s, s->new[0], "make [in a.c]<main", 300);
+	assert_string_equal(culprits(s), "make [in a.c]");
 }
 
 TEST_MAIN(NULL, NULL)

@@ -107,7 +107,6 @@ static struct sp_summary *random_run(struct sp_paths *paths, struct model *m,
 	struct sp_summary *run = gate_run_new(R);
 	struct sp_path_rows *rows = &run->rows[SP_VIEW_ALLOC];
 
-	run->exact_alloc_bytes = 1u << 30;
 	run->exact_alloc_objects = 1u << 20;
 	rows->at = calloc(PATHS, sizeof(*rows->at));
 	assert_non_null(rows->at);
@@ -126,6 +125,7 @@ static struct sp_summary *random_run(struct sp_paths *paths, struct model *m,
 		rows->at[rows->n++] = (struct sp_path_row){
 			add_path(paths, at, n),
 			gate_samples(m->samples[k], 64, R)};
+		run->exact_alloc_bytes += m->samples[k] * R;
 	}
 	sp_path_rows_settle(rows);
 	return run;

@@ -381,9 +381,11 @@ TEST(temporary)
 /* Also where the status of the file does not say how long the run was. */
 TEST(points)
 {
-	for (unsigned int i = 0; i < 24; i++) {
+	const unsigned int n_files = test_rounds(6, 24);
+
+	for (unsigned int i = 0; i < n_files; i++) {
 		struct sp_timeline_point a[100], b[100];
-		const struct sp_estimation p3 = {SP_METHOD_P3, 0.9, NULL};
+		const struct sp_estimation p3 = {SP_METHOD_P3, 0.9, NULL, 0};
 		const size_t n = 2 + below(99);
 		struct sp_profile *grouped, *full;
 		struct sp_selection all;

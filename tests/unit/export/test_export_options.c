@@ -76,8 +76,8 @@ TEST(what_is_refused)
 		"csv cannot be used with --metric objects");
 	refused("csv -ob a --max-samples 9",
 		"csv cannot be used with --pprof-error or --max-samples");
-	refused("csv -ob a --at 3s --view peak",
-		"--at needs --view live or leaks");
+	refused("csv -ob a --at 3s --view temporary",
+		"--at needs --view live, leaks or peak");
 	refused("pprof -ob a --max-samples 0",
 		"--max-samples takes a number above 0");
 	refused("pprof -ob a --base c",

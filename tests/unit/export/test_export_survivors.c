@@ -65,9 +65,13 @@ TEST_BETWEEN(page, setup, fixture_teardown)
 	struct fixture *x = *test_state;
 	char *text;
 
+	text = text_of(test_state, "html");
+	assert_has(text, "\"peak_is_least\": false,");
+	free(text);
 	x->profile.discarded_bytes = 12345;
 	text = text_of(test_state, "html");
 	assert_has(text, "\"discarded_bytes\": 12345,");
+	assert_has(text, "\"peak_is_least\": true,");
 	assert_has(text, "\"window_ns\": 1000,");
 	free(text);
 }

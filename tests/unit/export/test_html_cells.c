@@ -72,7 +72,7 @@ static bool page_has(const struct sp_html_cells *cells,
 			return c->flags & SP_HTML_AT_END;
 		return !c->freed || c->freed - 1u > to;
 	case SP_VIEW_PEAK:
-		return c->flags & (SP_HTML_AT_PEAK | SP_HTML_AT_OTHER_PEAK);
+		return c->flags & (SP_HTML_AT_PEAK | SP_HTML_CHOSE_PEAK);
 	case SP_VIEW_LEAKS:
 		return c->flags & SP_HTML_IS_LEAK;
 	case SP_VIEW_TEMPORARY:
@@ -106,8 +106,7 @@ static struct sp_selection selection(const struct sp_analysis *a,
 	if (view == SP_VIEW_LIVE && to < cells->n_bins)
 		s.at_ns = s.to_ns;
 	if (view == SP_VIEW_PEAK)
-		for (int k = 0; k < 2; k++)
-			s.chosen_ns[k] = a->peak.chosen_ns[k];
+		s.peak_ns = a->peak.rows_ns;
 	s.tail_ns = TAIL_NS;
 	s.within_bytes = 0;
 	return s;

@@ -348,6 +348,17 @@ const tests = {
 		assert.equal(page.amount(5912331, true), '5.91 M');
 		assert.equal(page.interval(e, false), '[455, 552] KiB');
 		assert.equal(page.interval({lo: 5, hi: 5}, false), 'exact');
+		// as unit.text has it of C: a half to the even digit, limits
+		// outwards but for the noise of a sum
+		assert.equal(page.amount(1.035 * 1024, false), '1.04 KiB');
+		assert.equal(page.amount(1.045 * 1024, false), '1.04 KiB');
+		assert.equal(page.interval({lo: 144 * 2 ** 20 * (1 - 1e-13),
+			hi: 148 * 2 ** 20 * (1 + 1e-13)}, false), '[144, 148] MiB');
+		assert.equal(page.interval({lo: 144 * 2 ** 20 * (1 - 1e-6),
+			hi: 148 * 2 ** 20 * (1 + 1e-6)}, false), '[143, 149] MiB');
+		assert.equal(page.percent(1, 16), '6.2 %');
+		assert.equal(page.percent(6, 10000), '0.1 %');
+		assert.equal(page.percent(0, 1), '0 %');
 		assert.deepEqual(page.estimateText({...e, samples: 2}, false),
 			['[455, 552] KiB', '~488.3 KiB']);
 		assert.deepEqual(page.estimateText({...e, samples: 0}, false),
@@ -412,7 +423,9 @@ const tests = {
 		assert.equal(page.signed(-5e6, true), '−5.00 M');
 		assert.equal(page.signed(0, false), '0');
 		assert.equal(page.signedInterval({lo: -1025, hi: 1025}, false),
-			'[−1.01 KiB, +1.01 KiB]');
+			'[−1.01, +1.01] KiB');
+		assert.equal(page.signedInterval({lo: -(2 ** 20), hi: 1025}, false),
+			'[−1.00 MiB, +1.01 KiB]');
 		assert.equal(page.signedInterval({lo: 1034, hi: 1034}, false),
 			'exact');
 		assert.equal(page.signedPercent(0, 5), 'new');

@@ -127,7 +127,7 @@ static double live_bytes(const struct sp_profile *p, uint64_t at_ns)
 TEST(one_after_the_other)
 {
 	struct sp_profile *p = load_two(5000);
-	const struct sp_estimation p3 = {SP_METHOD_P3, 0.95, NULL};
+	const struct sp_estimation p3 = {SP_METHOD_P3, 0.95, NULL, 0};
 	struct sp_timeline_point points[7];
 	struct sp_selection all;
 

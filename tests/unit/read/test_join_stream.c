@@ -27,8 +27,7 @@ static void same_peak(const struct sp_profile *a, const struct sp_profile *b)
 	assert_int_equal(sp_peak(b, &all, 0.95, &y, NULL), 0);
 	assert_int_equal(x.time_ns, y.time_ns);
 	assert_int_equal(x.samples, y.samples);
-	assert_int_equal(x.chosen_ns[0], y.chosen_ns[0]);
-	assert_int_equal(x.chosen_ns[1], y.chosen_ns[1]);
+	assert_int_equal(x.rows_ns, y.rows_ns);
 	assert_close(x.raw_bytes, y.raw_bytes, 1e-9);
 	assert_close(x.bytes.value, y.bytes.value, 1e-9);
 	assert_close(x.bytes.lo, y.bytes.lo, 1e-9);
@@ -38,7 +37,7 @@ static void same_peak(const struct sp_profile *a, const struct sp_profile *b)
 static void same_timeline(const struct sp_profile *a,
 			  const struct sp_profile *b)
 {
-	const struct sp_estimation p3 = {SP_METHOD_P3, 0.95, NULL};
+	const struct sp_estimation p3 = {SP_METHOD_P3, 0.95, NULL, 0};
 	struct sp_timeline_point x[POINTS], y[POINTS];
 	struct sp_selection all;
 
@@ -134,7 +133,7 @@ static int meet(void *arg, enum sp_sample_event event,
 	assert_int_equal(s->freed_ns, t->freed_ns);
 	assert_int_equal(s->thread, t->thread);
 	assert_int_equal(s->freed_by, t->freed_by);
-	assert_int_equal(s->half, t->half);
+	assert_int_equal(s->role, t->role);
 	x = &m->all->stacks[s->stack];
 	y = &m->full->stacks[t->stack];
 	assert_int_equal(x->n_frames, y->n_frames);

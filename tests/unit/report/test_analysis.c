@@ -175,6 +175,38 @@ TEST_BETWEEN(share, setup, fixture_teardown)
 	assert_true(share.value == 1 && share.hi == 1 && share.lo < 1);
 }
 
+/* A row says one thing: limits of its share are those of its bytes, over what
+ * was allocated; and where those have no upper one the share has none. */
+TEST_OF(struct fixture *x, share_of_a_row, setup, fixture_teardown)
+{
+	const struct sp_analysis *a;
+	struct sp_interval share, bytes;
+	double whole;
+
+	x->profile.has_classes = true;
+	x->profile.classes[sp_format_class(100)] =
+		(struct sp_class_total){40000, 400};
+	x->profile.classes[sp_format_class(2000)] =
+		(struct sp_class_total){24000, 12};
+	x->profile.exact_alloc_bytes = 64000;
+	x->profile.exact_alloc_objects = 412;
+	a = fixture_analysis(x);
+	assert_true(a->population.has_totals);
+	whole = (double)x->profile.exact_alloc_bytes;
+	bytes = sp_estimate_bytes(&a->how, &a->view->stacks[0]);
+	share = sp_analysis_row_share(a, &a->how, &a->view->stacks[0]);
+	assert_close(share.value, bytes.value / whole, 1e-12);
+	assert_close(share.lo, bytes.lo / whole, 1e-12);
+	assert_close(share.hi, fmin(bytes.hi / whole, 1), 1e-12);
+
+	x->profile.damaged_records = 1;
+	a = fixture_analysis(x);
+	bytes = sp_estimate_bytes(&a->how, &a->view->stacks[0]);
+	assert_true(isinf(bytes.hi));
+	share = sp_analysis_row_share(a, &a->how, &a->view->stacks[0]);
+	assert_true(share.lo == 0 && share.hi == 1);
+}
+
 TEST_BETWEEN(rss, setup, fixture_teardown)
 {
 	struct sp_rss rss[] = {{10, 1}, {20, 5}, {20, 4}, {30, 2}};

@@ -91,6 +91,31 @@ TEST(spelled)
 	sp_labels_free(labels, 1);
 }
 
+/* As much of their homes as tells functions of one name apart, behind what else
+ * does. */
+TEST(homes)
+{
+	static const char *const pairs[][2] = {
+		{"make [in a.c]", "make [in a.c]"},
+		{"make [in b.c]", "make [in b.c]"},
+		{"make", "make"},
+		{"alone [in a.c]", "alone"},
+		{"init [in /app/x/u.c]", "init [in x/u.c]"},
+		{"init [in /app/y/u.c]", "init [in y/u.c]"},
+		{"init [in /app/y/v.c]", "init [in v.c]"},
+		{"at [in u.c+0x10]", "at [in u.c+0x10]"},
+		{"at [in u.c+0x20]", "at [in u.c+0x20]"},
+		{"f(int) [in a.cc]", "f(int) [in a.cc]"},
+		{"f(int) [in b.cc]", "f(int) [in b.cc]"},
+		{"f(long) [in b.cc]", "f(long)"},
+		/* not a home */
+		{"g [clone .part.0]", "g [clone .part.0]"},
+		{"operator new[]", "operator new[]"},
+		{NULL, NULL}};
+
+	assert_labels(pairs);
+}
+
 /* A name that comes later changes what the others need. */
 TEST(by_name)
 {

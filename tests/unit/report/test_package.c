@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which package has the debug symbols of a file, by dpkg's lists. */
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "report/package.h"
@@ -18,6 +19,7 @@ static const struct {
 
 #define N_LISTS (sizeof(lists) / sizeof(*lists))
 
+static char etc[] = "/tmp/sampleprof-etc-XXXXXX";
 static char directory[] = "/tmp/sampleprof-lists-XXXXXX";
 
 static void path_of(size_t i, char *path, size_t size)
@@ -89,6 +91,88 @@ TEST(no_lists)
 	char name[SP_PACKAGE_NAME_MAX];
 
 	assert_false(sp_package_of_debug("/nonexistent", "/bin/sh", name));
+}
+
+static void write_setting(const char *name, const char *text)
+{
+	char path[256];
+	FILE *out;
+
+	snprintf(path, sizeof(path), "%s/%s", etc, name);
+	out = fopen(path, "w");
+	assert_non_null(out);
+	fputs(text, out);
+	fclose(out);
+}
+
+static void check_install(size_t n, const char *want)
+{
+	static const char names[][SP_PACKAGE_NAME_MAX] = {
+		"libc6-dbg", "libpear1-dbgsym", "libapple2-dbgsym"};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	sp_package_print_install(out, etc, names, n);
+	fclose(out);
+	assert_string_equal(text, want);
+	free(text);
+}
+
+/* The archive is named only where it is needed and missing; the words of the
+ * settings are no commands. */
+TEST(what_to_install)
+{
+	static const char *const names[] = {"os-release", "apt/sources.list",
+					    "apt/sources.list.d/x.sources"};
+	char path[256];
+
+	assert_non_null(mkdtemp(etc));
+	assert_string_equal(sp_package_server(etc),
+			    "https://debuginfod.elfutils.org");
+	check_install(2, "apt-get install libc6-dbg libpear1-dbgsym");
+	snprintf(path, sizeof(path), "%s/apt", etc);
+	assert_int_equal(mkdir(path, 0755), 0);
+	strcat(path, "/sources.list.d");
+	assert_int_equal(mkdir(path, 0755), 0);
+	write_setting("os-release", "NAME=\"D\"\nID=debian\n"
+				    "VERSION_CODENAME=bookworm\n");
+	write_setting("apt/sources.list", "deb http://a/debian bookworm main");
+	assert_string_equal(sp_package_server(etc),
+			    "https://debuginfod.debian.net");
+	check_install(1, "apt-get install libc6-dbg");
+	check_install(3, "echo \"deb http://deb.debian.org/debian-debug "
+			 "bookworm-debug main\" "
+			 ">/etc/apt/sources.list.d/debug.list && "
+			 "apt-get update && apt-get install libc6-dbg "
+			 "libpear1-dbgsym libapple2-dbgsym");
+	write_setting("apt/sources.list.d/x.sources",
+		      "URIs: http://mirror/debian-debug\n");
+	check_install(2, "apt-get install libc6-dbg libpear1-dbgsym");
+	write_setting("os-release", "ID=\"mint\"\nID_LIKE=\"ubuntu debian\"\n"
+				    "VERSION_CODENAME=noble\n");
+	check_install(2, "apt-get install libc6-dbg libpear1-dbgsym");
+	write_setting("os-release", "ID=ubuntu\nVERSION_CODENAME=noble\n");
+	check_install(2, "echo \"deb http://ddebs.ubuntu.com noble main "
+			 "restricted universe multiverse\" "
+			 ">/etc/apt/sources.list.d/debug.list && "
+			 "apt-get update && apt-get install libc6-dbg "
+			 "libpear1-dbgsym");
+	write_setting("os-release", "ID=debian\nVERSION_CODENAME=$(reboot)\n");
+	write_setting("apt/sources.list.d/x.sources", "");
+	check_install(2, "apt-get install libc6-dbg libpear1-dbgsym");
+	write_setting("os-release", "ID=fedora\n");
+	assert_string_equal(sp_package_server(etc),
+			    "https://debuginfod.fedoraproject.org");
+	for (size_t i = sizeof(names) / sizeof(*names); i-- > 0;) {
+		snprintf(path, sizeof(path), "%s/%s", etc, names[i]);
+		assert_int_equal(unlink(path), 0);
+	}
+	snprintf(path, sizeof(path), "%s/apt/sources.list.d", etc);
+	assert_int_equal(rmdir(path), 0);
+	snprintf(path, sizeof(path), "%s/apt", etc);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rmdir(etc), 0);
 }
 
 TEST_MAIN(setup, teardown)

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The text of /proc/PID/smaps: mappings, their amounts, sums over them; lines
- * that nobody knows. */
+ * that nobody knows.  What is not read of another user's process. */
+#include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "resident/maps.h"
+#include "resident/pages.h"
 #include "support/test.h"
 
 #define TEXT                                                                   \
@@ -75,6 +81,68 @@ TEST(other_texts)
 		assert_int_equal(maps.n, 0);
 	}
 	free(maps.list);
+}
+
+/* A process of that user, with two pages: one of a file, one of none. */
+static pid_t make_process(uid_t uid, char *const pages[2])
+{
+	const pid_t pid = fork();
+
+	if (pid != 0)
+		return pid;
+	pages[0][0] = 1;
+	pages[1][0] = 1;
+	if (setresuid(uid, uid, uid) != 0 || prctl(PR_SET_DUMPABLE, 1) != 0 ||
+	    prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+		_exit(1);
+	raise(SIGSTOP);
+	_exit(0);
+}
+
+static void check_readable(uid_t uid, char *const at[2], bool of_file)
+{
+	const pid_t pid = make_process(uid, at);
+	struct sp_rss_maps maps;
+	struct sp_rss_pages *pages;
+	char byte = 0;
+
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, NULL, WUNTRACED), pid);
+	assert_int_equal(sp_rss_maps_read((uint64_t)pid, &maps, NULL), 0);
+	pages = sp_rss_pages_new(&maps);
+	assert_non_null(pages);
+	assert_int_equal(
+		sp_rss_pages_read(pages, (uint64_t)(uintptr_t)at[0], &byte, 1),
+		of_file);
+	assert_true(
+		sp_rss_pages_read(pages, (uint64_t)(uintptr_t)at[1], &byte, 1));
+	assert_int_equal(byte, 1);
+	assert_false(sp_rss_pages_read(pages, 0, &byte, 1));
+	sp_rss_pages_free(pages);
+	sp_rss_maps_free(&maps);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* Of another user's process no page that a file system may serve, is read. */
+TEST(pages_of_files)
+{
+	FILE *file = tmpfile();
+	char *at[2];
+
+	assert_non_null(file);
+	assert_int_equal(ftruncate(fileno(file), 4096), 0);
+	at[0] = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE,
+		     fileno(file), 0);
+	at[1] = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(at[0] != MAP_FAILED && at[1] != MAP_FAILED);
+	check_readable(geteuid(), at, true);
+	if (geteuid() == 0)
+		check_readable(65534, at, false);
+	munmap(at[0], 4096);
+	munmap(at[1], 4096);
+	fclose(file);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -94,6 +94,18 @@ TEST(classes)
 	assert_int_equal(taken(&r, 257), 288);
 }
 
+/* A process may call anything its classes that is ascending. */
+TEST(tiny_classes)
+{
+	static const uint32_t classes[] = {0, 1};
+	struct sp_rss_rounding r = {
+		.rule = SP_RSS_RULE_DOUBLING, .classes = classes, .n = 2};
+
+	for (uint64_t bytes = 2; bytes <= 8; bytes++)
+		assert_int_equal(taken(&r, bytes), bytes);
+	assert_int_equal(taken(&r, 9), 10);
+}
+
 TEST(unknown)
 {
 	struct sp_rss_rounding r = {.rule = SP_RSS_RULE_NONE};

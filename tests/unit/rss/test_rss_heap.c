@@ -36,7 +36,7 @@ TEST(glibc)
 	parts.rss[SP_RSS_HEAP] = 90 * MIB;
 	parts.rss[SP_RSS_LARGE] = 5 * MIB;
 	parts.rss[SP_RSS_OTHER] = 7 * MIB;
-	sp_rss_heap_fill(&parts, &memory, &objects, rows);
+	sp_rss_heap_fill(&parts, &memory, &objects, 1, rows);
 	expect(rows, SP_RSS_ROW_KEPT, 50 * MIB);
 	expect(rows, SP_RSS_ROW_ALIVE, 40 * MIB);
 	expect(rows, SP_RSS_ROW_REST, 5 * MIB);
@@ -44,11 +44,11 @@ TEST(glibc)
 	/* Of the small objects 4 MiB were never touched: so much less of what
 	 * is free is absent. */
 	objects.untouched_small = point(4 * MIB);
-	sp_rss_heap_fill(&parts, &memory, &objects, rows);
+	sp_rss_heap_fill(&parts, &memory, &objects, 1, rows);
 	expect(rows, SP_RSS_ROW_KEPT, 54 * MIB);
 	/* Zero in huge pages is not resident. */
 	parts.zero[SP_RSS_HEAP] = 2 * MIB;
-	sp_rss_heap_fill(&parts, &memory, &objects, rows);
+	sp_rss_heap_fill(&parts, &memory, &objects, 1, rows);
 	expect(rows, SP_RSS_ROW_KEPT, 52 * MIB);
 	expect(rows, SP_RSS_ROW_ALIVE, 40 * MIB);
 	expect(rows, SP_RSS_ROW_REST, 1 * MIB);
@@ -70,7 +70,7 @@ TEST(rounding)
 		.rounding = {6.0 * MIB, 4.0 * MIB, 9.0 * MIB}};
 
 	parts.rss[SP_RSS_HEAP] = 100 * MIB;
-	sp_rss_heap_fill(&parts, &memory, &objects, rows);
+	sp_rss_heap_fill(&parts, &memory, &objects, 1, rows);
 	expect(rows, SP_RSS_ROW_ALIVE, 30 * MIB);
 	expect(rows, SP_RSS_ROW_ROUNDING, 6 * MIB);
 	expect(rows, SP_RSS_ROW_REST, 4 * MIB);
@@ -83,7 +83,7 @@ TEST(rounding)
 	objects.live = (struct sp_interval){60.0 * MIB, 24.0 * MIB, 72.0 * MIB};
 	objects.rounding =
 		(struct sp_interval){20.0 * MIB, 4.0 * MIB, 30.0 * MIB};
-	sp_rss_heap_fill(&parts, &memory, &objects, rows);
+	sp_rss_heap_fill(&parts, &memory, &objects, 1, rows);
 	expect(rows, SP_RSS_ROW_ALIVE, 30 * MIB);
 	expect(rows, SP_RSS_ROW_ROUNDING, 10 * MIB);
 	expect(rows, SP_RSS_ROW_REST, 0);
@@ -92,12 +92,53 @@ TEST(rounding)
 	/* The rule is not known. */
 	objects.has_rounding = false;
 	objects.rounding = point(0);
-	sp_rss_heap_fill(&parts, &memory, &objects, rows);
+	sp_rss_heap_fill(&parts, &memory, &objects, 1, rows);
 	assert_false(rows[SP_RSS_ROW_ROUNDING].is_there);
 	expect(rows, SP_RSS_ROW_ALIVE, 40 * MIB);
 }
 
 /* It takes mappings like anybody else: up to 4 MiB for itself. */
+/* A worker of a process that had allocated 50 MiB before the fork: what the
+ * allocator has alive beyond the worker's own is that, and not its tables. */
+TEST(before)
+{
+	struct sp_rss_parts parts = {.n = 0};
+	struct sp_rss_row rows[SP_RSS_ROWS] = {{.swap = 0}};
+	const struct sp_control_memory memory = {.allocator =
+							 SP_ALLOCATOR_GLIBC,
+						 .alive_bytes = 55 * MIB,
+						 .free_bytes = 10 * MIB,
+						 .system_bytes = 65 * MIB};
+	struct sp_rss_objects objects = {
+		.is_known = true,
+		.live = {5.0 * MIB, 4.0 * MIB, 6.0 * MIB},
+		.has_rounding = true,
+		.rounding = point(0)};
+
+	parts.rss[SP_RSS_HEAP] = 65 * MIB;
+	sp_rss_heap_fill(&parts, &memory, &objects, 1, rows);
+	assert_false(rows[SP_RSS_ROW_BEFORE].is_there);
+	expect(rows, SP_RSS_ROW_REST, 50 * MIB);
+	for (objects.before = SP_UNSEEN_FORK; objects.before <= SP_UNSEEN_OFF;
+	     objects.before++) {
+		sp_rss_heap_fill(&parts, &memory, &objects, 1, rows);
+		expect(rows, SP_RSS_ROW_ALIVE, 5 * MIB);
+		expect(rows, SP_RSS_ROW_KEPT, 10 * MIB);
+		expect(rows, SP_RSS_ROW_BEFORE, 50 * MIB);
+		expect(rows, SP_RSS_ROW_REST, 0);
+		assert_true(rows[SP_RSS_ROW_BEFORE].bytes.lo ==
+			    49.0 * MIB - 240128);
+		assert_true(rows[SP_RSS_ROW_BEFORE].bytes.hi == 51.0 * MIB);
+		assert_true(rows[SP_RSS_ROW_REST].bytes.hi == 240128);
+	}
+	/* what a thread's cache may hold is not claimed */
+	objects.live = point(55 * MIB - 240128);
+	sp_rss_heap_fill(&parts, &memory, &objects, 1, rows);
+	assert_false(rows[SP_RSS_ROW_BEFORE].is_there);
+	sp_rss_heap_fill(&parts, &memory, &objects, 0, rows);
+	expect(rows, SP_RSS_ROW_BEFORE, 240128);
+}
+
 TEST(jemalloc)
 {
 	struct sp_rss_parts parts = {.n = 0};
@@ -112,7 +153,7 @@ TEST(jemalloc)
 					 .around_bytes = 101 * MIB};
 
 	parts.rss[SP_RSS_OTHER] = 150 * MIB;
-	sp_rss_heap_fill(&parts, &memory, &objects, rows);
+	sp_rss_heap_fill(&parts, &memory, &objects, 1, rows);
 	expect(rows, SP_RSS_ROW_KEPT, 60 * MIB);
 	expect(rows, SP_RSS_ROW_ALIVE, 35 * MIB);
 	expect(rows, SP_RSS_ROW_REST, 6 * MIB);
@@ -121,22 +162,22 @@ TEST(jemalloc)
 	assert_true(rows[SP_RSS_ROW_ANONYMOUS].bytes.hi == 50.0 * MIB);
 	/* Its mappings have others beside them. */
 	objects.around_bytes = 140 * MIB;
-	sp_rss_heap_fill(&parts, &memory, &objects, rows);
+	sp_rss_heap_fill(&parts, &memory, &objects, 1, rows);
 	expect(rows, SP_RSS_ROW_ANONYMOUS, 46 * MIB);
 	/* 2 MiB less than it counts at the least: it may be that they are of
 	 * what is free, and were never written to. */
 	objects.around_bytes = 98 * MIB;
-	sp_rss_heap_fill(&parts, &memory, &objects, rows);
+	sp_rss_heap_fill(&parts, &memory, &objects, 1, rows);
 	expect(rows, SP_RSS_ROW_ANONYMOUS, 50 * MIB);
 	assert_true(rows[SP_RSS_ROW_ANONYMOUS].bytes.lo == 46.0 * MIB);
 	assert_true(rows[SP_RSS_ROW_ANONYMOUS].bytes.hi == 52.0 * MIB);
 	/* No more than that is free. */
 	objects.around_bytes = 0;
-	sp_rss_heap_fill(&parts, &memory, &objects, rows);
+	sp_rss_heap_fill(&parts, &memory, &objects, 1, rows);
 	assert_true(rows[SP_RSS_ROW_ANONYMOUS].bytes.hi == 110.0 * MIB);
 	/* Nothing is sampled: then by what it says. */
 	objects = (struct sp_rss_objects){.is_known = false};
-	sp_rss_heap_fill(&parts, &memory, &objects, rows);
+	sp_rss_heap_fill(&parts, &memory, &objects, 1, rows);
 	expect(rows, SP_RSS_ROW_HEAP, 100 * MIB);
 }
 
@@ -153,7 +194,7 @@ TEST(unknown)
 		.around_bytes = 30 * MIB};
 
 	parts.rss[SP_RSS_OTHER] = 100 * MIB;
-	sp_rss_heap_fill(&parts, &memory, &objects, rows);
+	sp_rss_heap_fill(&parts, &memory, &objects, 1, rows);
 	expect(rows, SP_RSS_ROW_ALIVE, 20 * MIB);
 	expect(rows, SP_RSS_ROW_REST, 10 * MIB);
 	expect(rows, SP_RSS_ROW_ANONYMOUS, 70 * MIB);
@@ -181,6 +222,7 @@ TEST(adds_up)
 		struct sp_rss_row rows[SP_RSS_ROWS] = {{.swap = 0}};
 		const struct sp_control_memory memory = {
 			.allocator = sp_rng_next(&rng) % 4,
+			.alive_bytes = sp_rng_next(&rng) % (300 * MIB),
 			.free_bytes = sp_rng_next(&rng) % (300 * MIB),
 			.system_bytes = sp_rng_next(&rng) % (300 * MIB),
 			.large_bytes = sp_rng_next(&rng) % (300 * MIB),
@@ -191,7 +233,8 @@ TEST(adds_up)
 			.untouched = random_interval(&rng),
 			.untouched_small = random_interval(&rng),
 			.rounding = random_interval(&rng),
-			.has_rounding = true,
+			.has_rounding = sp_rng_next(&rng) % 2,
+			.before = sp_rng_next(&rng) % 4,
 			.elsewhere = random_interval(&rng),
 			.around_bytes = sp_rng_next(&rng) % (300 * MIB)};
 		double sum = 0, whole = 0;
@@ -201,7 +244,8 @@ TEST(adds_up)
 			parts.zero[k] = parts.rss[k] / 3;
 			whole += (double)(parts.rss[k] - parts.zero[k]);
 		}
-		sp_rss_heap_fill(&parts, &memory, &objects, rows);
+		sp_rss_heap_fill(&parts, &memory, &objects,
+				 sp_rng_next(&rng) % 100, rows);
 		for (int k = 0; k < SP_RSS_ROWS; k++) {
 			const struct sp_interval *b = &rows[k].bytes;
 

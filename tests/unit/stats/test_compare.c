@@ -240,6 +240,15 @@ TEST(false_discovery_steps_up)
 	assert_true(threshold == 0.04);
 }
 
+static double growth_found(unsigned int samples, double allowed, double p,
+			   double power)
+{
+	const struct sp_runs side = sampled(samples);
+
+	return sp_reach_growth(&(struct sp_reach){
+		&side, &side, {.growth = allowed}, NULL, p, power});
+}
+
 /* The published numbers of samples (95 % power): growth d at one-sided alpha
  * needs n in each; so n samples detect d. */
 TEST(detectable_growth)
@@ -253,14 +262,12 @@ TEST(detectable_growth)
 		    {34, 0.05, 1}};
 
 	for (size_t i = 0; i < N(rows); i++)
-		assert_close(sp_detectable_growth(1 / rows[i].samples,
-						  1 / rows[i].samples, 0,
-						  1 - 2 * rows[i].alpha, 0.95),
-			     rows[i].growth, 0.02);
-	assert_true(isinf(sp_detectable_growth(INFINITY, 1, 0, 0.95, 0.95)));
-	assert_true(sp_detectable_growth(0, 0, 0.03, 0.95, 0.95) - 0.03 < 1e-9);
-	/* wild variances have an answer, too */
-	assert_true(sp_detectable_growth(0, 9, 0, 0.99, 0.95) > 6.4);
+		assert_close(growth_found((unsigned int)rows[i].samples, 0,
+					  rows[i].alpha, 0.95),
+			     rows[i].growth, 0.12);
+	/* the allowance comes first */
+	assert_close(1 + growth_found(8880, 0.5, 0.05, 0.95),
+		     1.5 * (1 + growth_found(8880, 0, 0.05, 0.95)), 0.01);
 }
 
 /* With the variance that is "needed", the growth that is detected without an
@@ -269,7 +276,8 @@ TEST(variance_needed)
 {
 	const double v = sp_variance_needed(0.05, 0.99, 0.95);
 
-	assert_close(sp_detectable_growth(v, v, 0, 0.99, 0.95), 0.05, 0.02);
+	assert_close(growth_found((unsigned int)(1 / v), 0, 0.005, 0.95), 0.05,
+		     0.05);
 }
 
 static double uniform(struct sp_rng *rng)
@@ -338,8 +346,9 @@ TEST(runs_only_widen)
 	sp_rng_init(&rng, 3, 4);
 	for (int i = 0; i < 300; i++) {
 		struct sp_acc old[3], new[3], all;
-		struct sp_run_noise noise = {0.1 * (i % 3), 1 + i % 5,
-					     1 + i % 7};
+		struct sp_run_noise noise = {.spread = 0.1 * (i % 3),
+					     .ratio = 1 + i % 5,
+					     .freedom = 1 + i % 7};
 		struct sp_interval c, pooled;
 		struct sp_runs a, b, pa, pb;
 
@@ -367,6 +376,72 @@ TEST(runs_only_widen)
 			assert_true(3 * c.hi >= pooled.hi - 1e-6);
 		}
 	}
+}
+
+/* The noise of a whole whose runs have these values. */
+static struct sp_run_noise bound_of(const double old[3], double new,
+				    const struct sp_run_pair *row)
+{
+	const struct sp_runs a = exact(old, 3), b = exact(&new, 1);
+	struct sp_run_noise noise = {0};
+
+	sp_run_noise_bound(&noise, row, 1, &a, &b);
+	return noise;
+}
+
+/* Three runs against one that differ by nothing but samples, of a program of
+ * which each run allocates the same: what one run would find is found; a whole
+ * that differs widens each row by its own limits (E56). */
+TEST(whole_bounds_the_noise)
+{
+	const struct sp_acc old[] = {small_samples(90), small_samples(110),
+				     small_samples(106)};
+	static const double same[] = {1e9, 1e9, 1e9};
+	static const double differs[] = {1e9, 1e9 + 4 * R, 1e9 - 4 * R};
+	const struct sp_runs all = sampled(306), b = sampled(180);
+	struct sp_interval alone, bounded, sampling, wider, whole;
+	struct sp_run_noise noise;
+	struct sp_runs a;
+
+	sp_runs_sampled(&a, old, 3, false);
+	noise = bound_of(same, 1e9, &(struct sp_run_pair){&a, &b});
+	assert_true(noise.is_bounded);
+	alone = sp_contrast(&a, &b, 1, NULL, 0.9999);
+	bounded = sp_contrast(&a, &b, 1, &noise, 0.9999);
+	assert_close(bounded.value, 78 * R, 1e-3);
+	assert_true(alone.lo < 0);
+	/* what the samples say if all of old are of one run */
+	sampling = sp_contrast(&all, &b, 1.0 / 3, NULL, 0.9999);
+	assert_close(bounded.lo, sampling.lo, 1e-9);
+	assert_close(bounded.hi, sampling.hi, 1e-9);
+	noise = bound_of(differs, 1e9, &(struct sp_run_pair){&a, &b});
+	wider = sp_contrast(&a, &b, 1, &noise, 0.9999);
+	whole = sp_contrast(&noise.old_whole, &noise.new_whole, 1, NULL, 0.99);
+	assert_close(bounded.lo - wider.lo, whole.value - whole.lo, 1e-6);
+	assert_true(whole.value - whole.lo > 4 * R);
+}
+
+/* Runs of a row that differ by more than samples explain, in a whole that does
+ * not: functions take turns, and the whole bounds nothing. */
+TEST(rows_that_take_turns)
+{
+	const struct sp_acc old[] = {small_samples(60), small_samples(140),
+				     small_samples(106)};
+	static const double same[] = {1e9, 1e9, 1e9};
+	const struct sp_runs b = sampled(180), calm = sampled(100);
+	struct sp_run_noise noise;
+	struct sp_interval wild, alone;
+	struct sp_runs a;
+
+	sp_runs_sampled(&a, old, 3, false);
+	assert_false(
+		bound_of(same, 1e9, &(struct sp_run_pair){&a, &b}).is_bounded);
+	/* one row of many is by itself */
+	noise = bound_of(same, 1e9, &(struct sp_run_pair){&calm, &calm});
+	assert_true(noise.is_bounded);
+	wild = sp_contrast(&a, &b, 1, &noise, 0.99);
+	alone = sp_contrast(&a, &b, 1, NULL, 0.99);
+	assert_true(wild.lo == alone.lo && wild.hi == alone.hi);
 }
 
 /* A mean of estimates: limits at another level than theirs stay on their

@@ -110,7 +110,8 @@ TEST(dispatch)
 	};
 
 	for (unsigned int i = 0; i < SP_METHOD_COUNT; i++) {
-		const struct sp_estimation how = {(enum sp_method)i, 0.9, NULL};
+		const struct sp_estimation how = {(enum sp_method)i, 0.9, NULL,
+						  0};
 
 		assert_same(sp_estimate_bytes(&how, &t), want[i]);
 		assert_same(
@@ -124,7 +125,7 @@ TEST(dispatch)
 static struct sp_interval p3t(const struct sp_population *x,
 			      const struct sp_class_sums *t)
 {
-	const struct sp_estimation how = {SP_METHOD_P3T, 0.95, x};
+	const struct sp_estimation how = {SP_METHOD_P3T, 0.95, x, 0};
 
 	return sp_estimate_bytes(&how, t);
 }
@@ -142,10 +143,15 @@ TEST(when_totals_are_used)
 	assert_true(x.has_totals && !x.why_without);
 	assert_int_equal(x.all.all.samples, 1000);
 	sp_population_free(&x);
-
+	/* A tenth of the square root of 1000, which chance hides. */
+	p.losses[SP_LOSS_NO_FILE] = 2;
+	x = population_of(&p);
+	assert_true(x.has_totals && x.gap_bytes == 0);
+	sp_population_free(&x);
 	p.losses[SP_LOSS_NESTED] = 1;
 	x = population_of(&p);
 	assert_true(!x.has_totals && strstr(x.why_without, "lost"));
+	assert_true(x.gap_bytes > 0);
 	sp_population_free(&x);
 	p.losses[SP_LOSS_NESTED] = UINT64_MAX;
 	x = population_of(&p);
@@ -181,7 +187,6 @@ TEST(when_totals_are_used)
 	sp_population_free(&x);
 	p.end = SP_PROFILE_END_CLEAN;
 	p.class_slack_bytes = 0;
-
 	p.has_classes = false;
 	x = population_of(&p);
 	assert_true(!x.has_totals && strstr(x.why_without, "no totals"));
@@ -210,7 +215,47 @@ TEST(everything_recorded)
 	sp_population_free(&x);
 }
 
-/* At both moments of a peak, so in their mean. */
+/* (E61) Of a file that was full each row may have all that is missing, and of
+ * one that is cut nobody knows; what was alive after that is not known at all.
+ */
+TEST(what_is_missing)
+{
+	struct sp_profile p = profile_of();
+	struct sp_population x;
+	struct sp_class_sums t;
+	struct sp_interval i;
+
+	push(&p, 3, 100);
+	p.period_bytes = 1;
+	p.samples[0].period_bytes = p.samples[1].period_bytes =
+		p.samples[2].period_bytes = 1;
+	total(&p, 100, 10);
+	p.unsampled_bytes = 50;
+	p.missing_bytes_max = p.class_slack_bytes = 7;
+	p.full_ns = 9;
+	x = population_of(&p);
+	sp_class_sums_init(&t, 1);
+	assert_int_equal(sp_class_sums_add(&t, &p.law, 100, 0, 1), 0);
+	i = p3t(&x, &t);
+	assert_true(i.lo == 100 && i.value == 100);
+	assert_true(x.gap_bytes == 1000 + 7 - 50 - 300);
+	assert_true(i.hi == 100 + x.gap_bytes && i.hi < x.most_bytes);
+	t.is_unknown = true;
+	i = p3t(&x, &t);
+	assert_true(i.lo == 0 && i.value == 100 && i.hi == x.most_bytes);
+	t.is_unknown = false;
+	sp_population_free(&x);
+
+	p.full_ns = 0;
+	p.is_cut = true;
+	x = population_of(&p);
+	i = p3t(&x, &t);
+	assert_true(i.lo == 100 && isinf(i.hi));
+	sp_class_sums_free(&t);
+	sp_population_free(&x);
+}
+
+/* Who chose and who measures is as well known. */
 TEST(everything_at_the_peak)
 {
 	struct sp_profile p = profile_of();
@@ -219,10 +264,9 @@ TEST(everything_at_the_peak)
 	struct sp_interval i;
 
 	sp_class_sums_init(&t, 1);
-	t.is_mean = true;
-	sp_acc_add_moments(&t.all, &p.law, 24, 10, 240, 1,
-			   (struct sp_at_moments){true, true});
-	sp_acc_halve(&t.all);
+	t.is_measured = true;
+	sp_acc_add_measured(&t.all, &p.law, 24, 3, 72, 1, true);
+	sp_acc_add_measured(&t.all, &p.law, 24, 7, 168, 1, false);
 	i = sp_estimate_bytes(&how, &t);
 	assert_true(i.lo == 240 && i.value == 240 && i.hi == 240);
 	i = sp_estimate_objects(&how, &t);
@@ -245,7 +289,7 @@ TEST(class_alone)
 	total(&p, 64, 100 * R0 / 64);
 	total(&p, 4096, 300 * R0 / 4096);
 	x = population_of(&p);
-	how = (struct sp_estimation){SP_METHOD_P3T, 0.95, &x};
+	how = (struct sp_estimation){SP_METHOD_P3T, 0.95, &x, 0};
 	s[0].part = t.all;
 	s[0].rest = rest.all;
 	s[0].total_bytes = 100. * R0;
@@ -310,7 +354,7 @@ TEST(tiny_objects)
 	struct sp_class_sums t = class_sums_of(&p, 50, 16);
 	struct sp_interval n;
 	struct sp_population x;
-	struct sp_estimation how = {SP_METHOD_P3T, 0.95, &x};
+	struct sp_estimation how = {SP_METHOD_P3T, 0.95, &x, 0};
 
 	push(&p, 100, 16);
 	total(&p, 16, 100 * R0 / 16);
@@ -357,7 +401,7 @@ TEST(smallest)
 	assert_close(x.smallest.more, 1000 - 40000. / 1009, 1e-12);
 	t = class_sums_of(&p, 50, 1024);
 	n = sp_estimate_objects(
-		&(struct sp_estimation){SP_METHOD_P3T, 0.999, &x}, &t);
+		&(struct sp_estimation){SP_METHOD_P3T, 0.999, &x, 0}, &t);
 	assert_true(n.hi < 2 * 50 * R0 / 1024. + 1000);
 	sp_class_sums_free(&t);
 	sp_population_free(&x);
@@ -369,7 +413,7 @@ TEST(smallest)
 	assert_close(x.smallest.more, 0, 1e-12);
 	sp_class_sums_init(&t, R0);
 	n = sp_estimate_objects(
-		&(struct sp_estimation){SP_METHOD_P3, 0.999, &x}, &t);
+		&(struct sp_estimation){SP_METHOD_P3, 0.999, &x, 0}, &t);
 	assert_true(n.hi > 7 * R0);
 	sp_class_sums_free(&t);
 	sp_population_free(&x);
@@ -392,7 +436,7 @@ TEST(rows_that_are_shown)
 		double lo; /* at 95 %, in periods */
 	} rows[] = {{2, 0.0508}, {3, 0.4088}, {10, 4.789}};
 	const struct sp_profile p = profile_of();
-	struct sp_estimation how = {SP_METHOD_P3, 0.95, NULL};
+	struct sp_estimation how = {SP_METHOD_P3, 0.95, NULL, 0};
 	struct sp_class_sums t = class_sums_of(&p, 1, 16);
 
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
@@ -418,7 +462,7 @@ TEST(no_more_than_was_allocated)
 	struct sp_profile p = profile_of();
 	struct sp_class_sums t = class_sums_of(&p, 2, 100);
 	struct sp_population x;
-	struct sp_estimation how = {SP_METHOD_P3T, 0.95, &x};
+	struct sp_estimation how = {SP_METHOD_P3T, 0.95, &x, 0};
 
 	total(&p, 100, 40);
 	p.unsampled_bytes = 1000;
@@ -465,7 +509,7 @@ TEST(sums_over_samples)
 {
 	struct sp_profile p = profile_of();
 	struct sp_population x;
-	struct sp_estimation how = {SP_METHOD_P3T, 0.95, &x};
+	struct sp_estimation how = {SP_METHOD_P3T, 0.95, &x, 0};
 	struct sums all = {0};
 
 	push(&p, 40, 64);
@@ -516,7 +560,7 @@ TEST(ordering)
 		x = population_of(&p);
 		for (unsigned int i = 0; i < SP_METHOD_COUNT; i++) {
 			const struct sp_estimation how = {(enum sp_method)i,
-							  0.99, &x};
+							  0.99, &x, 0};
 			const struct sp_interval b =
 				sp_estimate_bytes(&how, &t);
 			const struct sp_interval n =

@@ -92,7 +92,7 @@ TEST(idle)
 	leaks = judge_span(&live, SP_NEVER, SP_NEVER);
 	assert_true(leaks->left_idle);
 	assert_in_range(leaks->clock.edge_ns[0], 298000, 300000);
-	assert_in_range(leaks->clock.edge_ns[SP_GROWTH_WINDOWS], 700000,
+	assert_in_range(leaks->clock.edge_ns[SP_GROWTH_WINDOWS], 699800,
 			702000);
 	assert_int_equal(leaks->rows[0].verdict, SP_LEAK_LEAK);
 	sp_leaks_free(leaks);
@@ -127,6 +127,24 @@ TEST(uneven)
 	leaks = judge_span(&live, SP_NEVER, SP_NEVER);
 	assert_true(leaks->is_uneven);
 	assert_int_not_equal(leaks->rows[0].verdict, SP_LEAK_LEAK);
+	sp_leaks_free(leaks);
+	live_profile_free(&live);
+}
+
+/* Held up for most of the time, it allocates in six moments: windows by bytes
+ * are within them. */
+TEST(starved)
+{
+	struct sp_leaks *leaks;
+	struct live_profile live;
+
+	live_profile_init(&live, 1, RUN_NS);
+	for (uint64_t i = 0; i < 6; i++)
+		add(&live, 100000 + 150300 * i, 100000 + 150300 * i + 400, 1,
+		    SP_NEVER, SP_NEVER);
+	leaks = judge_span(&live, SP_NEVER, SP_NEVER);
+	assert_true(leaks->is_uneven);
+	assert_int_equal(leaks->rows[0].verdict, SP_LEAK_LEAK);
 	sp_leaks_free(leaks);
 	live_profile_free(&live);
 }

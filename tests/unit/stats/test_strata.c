@@ -140,6 +140,35 @@ TEST(nothing_to_go_by)
 	assert_close(i.hi, 1000, 0);
 }
 
+/* (E74) Beside a stratum that the subset has for itself the limit is that of
+ * nothing sampled elsewhere.  What is uncertain there takes nothing from it, at
+ * no level; a little of both is less than the sum, and more than the larger. */
+TEST(elsewhere)
+{
+	static const double levels[] = {0.9, 0.95, 0.99, 0.999, 0.9999};
+
+	for (unsigned int l = 0; l < sizeof(levels) / sizeof(levels[0]); l++) {
+		const double hidden = -log((1 - levels[l]) / 2) * R0;
+		struct sp_stratum s[2] = {
+			stratum_of(0, 300, 16, 300. * R0),
+			stratum_of(30, 0, 64, 30. * R0),
+		};
+		struct sp_interval i = sp_strata_bytes(s, 2, 0, levels[l]);
+
+		assert_close(i.value, 30. * R0, 1e-9);
+		assert_close(i.hi, 30. * R0 + hidden, 2e-3);
+		for (unsigned int others = 1; others <= 30; others += 4) {
+			double own;
+
+			s[1] = stratum_of(30, others, 64, (30. + others) * R0);
+			own = sp_strata_bytes(s + 1, 1, 0, levels[l]).hi;
+			i = sp_strata_bytes(s, 2, 0, levels[l]);
+			assert_between(fmax(i.value + hidden, own) * (1 - 1e-3),
+				       i.hi, own + hidden);
+		}
+	}
+}
+
 /* Values of a subset and of its rest add up to the totals, and limits lie
  * between what was sampled and what the rest leaves. */
 TEST(parts_add_up)

@@ -118,14 +118,14 @@ TEST(live)
 	for (size_t i = 0; i < 2; i++) {
 		sp_selection_init(&live);
 		live.view = views[i];
-		live.at_ns = live.chosen_ns[0] = live.chosen_ns[1] = 50;
+		live.at_ns = live.peak_ns = 50;
 		assert_true(has(&live, sample(50, SP_NEVER)));
 		assert_true(has(&live, sample(50, 51)));
 		assert_false(has(&live, sample(51, SP_NEVER)));
 		assert_false(has(&live, sample(10, 50)));
 		assert_false(has(&live, sample(50, 50)));
 		/* The end. */
-		live.at_ns = live.chosen_ns[0] = live.chosen_ns[1] = SP_NEVER;
+		live.at_ns = live.peak_ns = SP_NEVER;
 		assert_true(has(&live, sample(END_NS + 1, SP_NEVER)));
 		assert_false(has(&live, sample(10, END_NS + 1)));
 		assert_false(has(&live, sample(10, SP_NEVER - 1)));

@@ -15,7 +15,7 @@
 #define R0         4096u
 #define POINTS_MAX 130
 
-static const struct sp_estimation p3 = {SP_METHOD_P3, 0.95, NULL};
+static const struct sp_estimation p3 = {SP_METHOD_P3, 0.95, NULL, 0};
 
 static uint64_t below(struct sp_rng *rng, uint64_t limit)
 {
@@ -115,7 +115,7 @@ static struct sp_acc acc_at(const struct sp_profile *profile, uint64_t time_ns)
 /* As a row is estimated that has its samples (E41). */
 static struct sp_interval bytes_of(const struct sp_acc *acc, double confidence)
 {
-	const struct sp_estimation how = {SP_METHOD_P3, confidence, NULL};
+	const struct sp_estimation how = {SP_METHOD_P3, confidence, NULL, 0};
 
 	return sp_estimate_bytes(&how, &(struct sp_class_sums){.all = *acc});
 }
@@ -123,7 +123,7 @@ static struct sp_interval bytes_of(const struct sp_acc *acc, double confidence)
 static struct sp_interval objects_of(const struct sp_acc *acc,
 				     double confidence)
 {
-	const struct sp_estimation how = {SP_METHOD_P3, confidence, NULL};
+	const struct sp_estimation how = {SP_METHOD_P3, confidence, NULL, 0};
 
 	return sp_estimate_objects(&how, &(struct sp_class_sums){.all = *acc});
 }
@@ -150,7 +150,7 @@ TEST(estimates)
 	for (unsigned int i = 0; i < 6; i++) {
 		const double confidence = confidences[i / 2];
 		const struct sp_estimation how = {SP_METHOD_P3, confidence,
-						  NULL};
+						  NULL, 0};
 
 		live_profile_init(&live, R0, 1000);
 		live.profile.law.always_large = i % 2;

@@ -172,7 +172,8 @@ TEST_BETWEEN(nothing_outside_the_roots, make_scratch, remove_scratch)
 {
 	put_shared("common.debug", 0x77);
 	check_name(in_scratch("common.debug"), "dwz_symbol");
-	check_name("common.debug", "dwz_symbol");
+	/* Beside the module is the one place. */
+	check_name("common.debug", "name_in_the_alternate_file");
 	check_name("xx/.dwz/../../common.debug", "dwz_symbol");
 	assert_int_equal(mkdir(in_scratch("root/.dwz"), 0700), 0);
 	check_name("xx/.dwz/../../common.debug", "dwz_symbol");
@@ -182,6 +183,7 @@ TEST_BETWEEN(pipe_does_not_block, make_scratch, remove_scratch)
 {
 	assert_int_equal(mkfifo(in_scratch("fifo"), 0600), 0);
 	check_name(in_scratch("fifo"), "dwz_symbol");
+	check_name("./././fifo", "dwz_symbol");
 	assert_int_equal(mkdir(in_scratch("root/.dwz"), 0700), 0);
 	assert_int_equal(mkfifo(in_scratch("root/.dwz/fifo"), 0600), 0);
 	check_name("xx/.dwz/fifo", "dwz_symbol");
@@ -196,18 +198,20 @@ TEST_BETWEEN(found_by_elffile, make_scratch, remove_scratch)
 	put_shared("root/.dwz/b", 0x78);
 	/* The last one counts; its file is another build. */
 	assert_int_equal(sp_elffile_find_debugaltlink(&shared_id,
-						      "x/.dwz/a/.dwz/b", root),
+						      "x/.dwz/a/.dwz/b", root,
+						      "/nowhere/app"),
 			 -ENOENT);
 	put_shared("root/.dwz/b", 0x77);
-	fd = sp_elffile_find_debugaltlink(&shared_id, "x/.dwz/a/.dwz/b", root);
+	fd = sp_elffile_find_debugaltlink(&shared_id, "x/.dwz/a/.dwz/b", root,
+					  "/nowhere/app");
 	assert_true(fd >= 0);
 	close(fd);
-	assert_int_equal(
-		sp_elffile_find_debugaltlink(&short_id, "x/.dwz/b", root),
-		-ENOENT);
-	assert_int_equal(
-		sp_elffile_find_debugaltlink(&shared_id, "x/.dwz/b", ":"),
-		-ENOENT);
+	assert_int_equal(sp_elffile_find_debugaltlink(&short_id, "x/.dwz/b",
+						      root, "/nowhere/app"),
+			 -ENOENT);
+	assert_int_equal(sp_elffile_find_debugaltlink(&shared_id, "x/.dwz/b",
+						      ":", "/nowhere/app"),
+			 -ENOENT);
 	/* It is no program. */
 	assert_int_equal(
 		sp_elffile_open(in_scratch("root/.dwz/b"), &shared_id, NULL),

@@ -5,6 +5,7 @@
  */
 
 #include "symbols/demangle.h"
+#include "symbols/othername.h"
 #include "support/test.h"
 
 static void check(const char *mangled, const char *expected)
@@ -84,6 +85,86 @@ TEST(rust_hashes_are_dropped)
 	      "<T as core::convert::Into<U>>::into");
 	check("_RNvC5alloc3run", "alloc::run");
 	check("_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar");
+}
+
+/* Characters that libiberty leaves as they are in the linker's name. */
+TEST(rust_escapes)
+{
+	check("_ZN5cr\xc3\xa4te", NULL);
+	check("_ZN4shop10w$uf6$rter13gr$uf6$$udf$e17h0123456789abcdefE",
+	      "shop::w\xc3\xb6rter::gr\xc3\xb6\xc3\x9f"
+	      "e");
+	check("_ZN4shop15_$LT$$u3bb$$GT$17h0123456789abcdefE",
+	      "shop::<\xce\xbb>");
+	/* C++, where "$" may be in a name */
+	check("_ZN4shop6a$uf6$E", "shop::a$uf6$");
+	/* no character */
+	check("_ZN4shop10a$uffffff$17h0123456789abcdefE", "shop::a$uffffff$");
+}
+
+TEST(other_languages)
+{
+	check("_D4shop4Till4sellMFiZAv", "shop.Till.sell");
+	check("_D4shop__T4PoolTdZQi4grabMFmZPv",
+	      "shop.Pool!(double).Pool.grab");
+	check("_Dmain", "D main");
+	check("_Dirty", NULL);
+	check("__till_MOD_open", "till::open");
+	check("__till_MOD_", NULL);
+	check("__TILL_MOD_open", NULL);
+	check("_QMtillPopen", "till::open");
+	check("_QMtillFopenPdrawer_2", "till::open::drawer_2");
+	check("_QQmain", "main");
+	check("_Quit", NULL);
+	check("_Q", NULL);
+}
+
+/* Each type refers to the one before twice: 2^40 steps, if they were taken. */
+TEST(references_of_d_are_bounded)
+{
+	char bomb[4096];
+	size_t n = (size_t)snprintf(bomb, sizeof(bomb), "_D1a1bFi");
+
+	for (int i = 0; i < 40; i++)
+		n += (size_t)snprintf(bomb + n, sizeof(bomb) - n, "HQ%cQ%c",
+				      i ? 'f' : 'c', i ? 'h' : 'e');
+	snprintf(bomb + n, sizeof(bomb) - n, "Zv");
+	check(bomb, NULL);
+}
+
+static void check_ada(const char *name, const char *expected)
+{
+	char *found = sp_othername_ada(name);
+
+	if (expected)
+		assert_non_null(found);
+	if (found)
+		assert_string_equal(found, expected ? expected : "");
+	free(found);
+}
+
+TEST(ada)
+{
+	check_ada("till__drawer__open", "till.drawer.open");
+	check_ada("till__drawer__open__2", "till.drawer.open");
+	check_ada("till__open__inner.17", "till.open.inner");
+	check_ada("till__Oadd", "till.\"+\"");
+	check_ada("_ada_shop", "shop");
+	check_ada("open", NULL);
+	check_ada("Till__open", NULL);
+	check_ada("__gnat_malloc", NULL);
+}
+
+TEST(parts_and_copies)
+{
+	check("open_till.isra.0", "open_till");
+	check("open_till.constprop.12.isra.3.cold", "open_till");
+	check("open_till.llvm.1234567890", "open_till");
+	check("_open.part.0", "_open");
+	check("open.till", NULL);
+	check("open.colder", NULL);
+	check(".cold", NULL);
+	check("", NULL);
 }
 
 TEST(what_is_not_mangled_is_null)

@@ -48,6 +48,52 @@ TEST(allocators)
 				 SP_ROLE_ALLOCATOR);
 }
 
+/* Functions of the library that are the program's own: the compiler put a
+ * lambda or another callable there. */
+TEST(callables)
+{
+	static const char *const own[] = {
+		"std::_Function_handler<void (), main::{lambda()#1}>::"
+		"_M_invoke(std::_Any_data const&)",
+		"std::_Function_handler<void (int), Worker>::_M_invoke("
+		"std::_Any_data const&, int&&)",
+		"std::thread::_State_impl<std::thread::_Invoker<std::tuple<"
+		"main::{lambda()#2}> > >::_M_run()",
+		"std::thread::_Invoker<std::tuple<main::{lambda()#1}> >::"
+		"_M_invoke<0ul>(std::_Index_tuple<0ul>)",
+		"std::__invoke_impl<void, main::{lambda()#1}&>(std::"
+		"__invoke_other, main::{lambda()#1}&)",
+		"std::__1::__function::__func<main::$_0, std::__1::allocator<"
+		"main::$_0>, void ()>::operator()()",
+		"std::__1::__invoke[abi:v15000]<main::$_0&>(main::$_0&)",
+		NULL};
+	static const char *const not_own[] = {
+		"std::_Function_handler<void (), void (*)()>::_M_invoke("
+		"std::_Any_data const&)",
+		"std::_Function_handler<void (), std::_Bind<void (Worker::*("
+		"Worker*))()> >::_M_invoke(std::_Any_data const&)",
+		"std::_Function_handler<void (), main::{lambda()#1}>::"
+		"_M_manager(std::_Any_data&, std::_Any_data const&, "
+		"std::_Manager_operation)",
+		"std::function<void ()>::function<main::{lambda()#1}, void>("
+		"main::{lambda()#1}&&)",
+		"std::call_once<void (&)()>(std::once_flag&, void (&)())::"
+		"{lambda()#1}::operator()() const",
+		"std::vector<main::{lambda()#1}, std::allocator<"
+		"main::{lambda()#1}> >::push_back(main::{lambda()#1}&&)",
+		NULL};
+
+	check(SP_ROLE_OWN, own);
+	check(SP_ROLE_LIBRARY, not_own);
+}
+
+TEST(homes_do_not_count)
+{
+	static const char *const names[] = {"xmalloc [in a.c]", NULL};
+
+	check(SP_ROLE_LIBRARY, names);
+}
+
 TEST(libraries)
 {
 	static const char *const names[] = {
@@ -76,7 +122,30 @@ TEST(libraries)
 		"node::Malloc<char>(unsigned long)",
 		"Node::operator new(unsigned long)", "PyMem_RawMalloc",
 		"_PyObject_GC_New", "sqlite3DbMallocRaw", "apr_palloc",
-		"jv_mem_alloc", NULL};
+		"jv_mem_alloc",
+		/* of servers and large libraries */
+		"ngx_alloc", "ngx_memalign", "ngx_palloc_large",
+		"ngx_pmemalign", "ngx_create_pool", "ngx_calloc", "apr_pstrcat",
+		"apr_pool_create_ex", "apr_psprintf", "MemoryContextAllocZero",
+		"MemoryContextStrdup", "AllocSetContextCreateInternal",
+		"GenerationAlloc", "repalloc", "psprintf", "pg_strdup",
+		"alloc_root", "multi_alloc_root", "strmake_root", "my_malloc",
+		"thd_strdup", "MEM_ROOT::AllocSlow(unsigned long)",
+		"mem_heap_create_block_func(mem_block_info_t*, unsigned long)",
+		"ut_allocator<unsigned char, true>::allocate(unsigned long)",
+		"pool_alloc_nocache", "__pool_alloc", "pool_get_from_os_noinc",
+		"_talloc_zero", "talloc_named_const", "talloc_strdup",
+		"__talloc_with_prefix", "_talloc_realloc_array", "av_mallocz",
+		"av_reallocp_array", "av_fast_padded_malloc",
+		"av_buffer_allocz", "av_strdup", "g_aligned_alloc",
+		"g_object_new_with_properties", "g_atomic_rc_box_alloc_full",
+		"g_strconcat",
+		"QArrayData::allocate(unsigned long, unsigned long, unsigned "
+		"long, QFlags<QArrayData::AllocationOption>)",
+		"QListData::realloc_grow(int)",
+		"QArrayData::allocate2(QArrayData**, long long, "
+		"QArrayData::AllocationOption)",
+		NULL};
 
 	check(SP_ROLE_LIBRARY, names);
 	for (const char *const *name = names; *name; name++)
@@ -97,6 +166,17 @@ TEST(own)
 		"PyList_New",
 		"sdsnewlen",
 		"getline",
+		"ngx_http_create_request",
+		"ngx_palloc_statistics",
+		"apr_table_set",
+		"MemoryContextReset",
+		"alloc_roots",
+		"pool_allocator_name",
+		"talloc_free",
+		"_talloc_steal_loc",
+		"av_frame_get_buffer",
+		"g_list_append",
+		"QString::append(QString const&)",
 		"app::load::{{closure}}",
 		"<app::Order as core::clone::Clone>::clone",
 		"<app::List<alloc::vec::Vec<u8>>>::push",

@@ -253,7 +253,7 @@ TEST(cxx_identities)
 		  "fixture_overload");
 	check_identity("fixture_overload",
 		       "shapes::(anonymous namespace)::same(void (*)(), int "
-		       "const* const&, int*)");
+		       "const* const&, int*) [in symbol_fixture_cxx.cc]");
 	check_identity("fixture_template",
 		       "shapes::Box<char const*>::push(char const* const&, "
 		       "int*)");

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/rng.h"
+#include "text/figures.h"
 #include "text/text.h"
 #include "support/test.h"
 
@@ -24,7 +25,10 @@ TEST(bytes)
 		{1023.4, "1023 B"},
 		{1023.5, "1.00 KiB"},
 		{1024, "1.00 KiB"},
-		{1.035 * KIB, "1.03 KiB"},
+		/* a half, but for the noise of a product, goes to the even one
+		 */
+		{1.035 * KIB, "1.04 KiB"},
+		{1.045 * KIB, "1.04 KiB"},
 		{9.994 * KIB, "9.99 KiB"},
 		{9.996 * KIB, "10.0 KiB"},
 		{210.2 * MIB, "210.2 MiB"},
@@ -73,6 +77,13 @@ TEST(interval)
 	assert_string_equal(interval(1023.4 * KIB, 1023.5 * KIB),
 			    "[1023 KiB, 1.00 MiB]");
 	assert_string_equal(interval(9.5, 10.5), "[9, 11] B");
+	/* the noise of a sum is not rounded outwards */
+	assert_string_equal(
+		interval(144 * MIB * (1 - 1e-13), 148 * MIB * (1 + 1e-13)),
+		"[144, 148] MiB");
+	assert_string_equal(
+		interval(144 * MIB * (1 - 1e-6), 148 * MIB * (1 + 1e-6)),
+		"[143, 149] MiB");
 }
 
 /* The number at `text` in the unit after it or, if there is none, in `unit`;
@@ -87,6 +98,76 @@ static const char *read_bytes(const char *text, const char *unit, double *ret)
 	*ret = ldexp(atof(text),
 		     unit ? 10 * (int)(strchr(prefixes, *unit) - prefixes) : 0);
 	return end;
+}
+
+static const char *change(double lo, double hi, bool is_bytes)
+{
+	static struct sp_text_cell cell;
+
+	cell = sp_figure_interval((struct sp_interval){hi, lo, hi}, is_bytes,
+				  true);
+	return cell.text;
+}
+
+/* Limits of a change are rounded outwards, as all limits are. */
+TEST(change)
+{
+	assert_string_equal(change(-23.91 * MIB, -20.69 * MIB, true),
+			    "[-24.0, -20.6] MiB");
+	assert_string_equal(change(-1.001 * MIB, 1.001 * KIB, true),
+			    "[-1.01 MiB, +1.01 KiB]");
+	assert_string_equal(change(20.61 * MIB, 23.91 * MIB, true),
+			    "[+20.6, +24.0] MiB");
+	assert_string_equal(change(-1096.4, 1096.4, false), "[-1,097, +1,097]");
+	assert_string_equal(change(1096.4, 1097 + 1e-9, false),
+			    "[+1,096, +1,097]");
+	assert_string_equal(change(5, 5, true), "exact");
+}
+
+/* Where nothing is known there is no figure, whichever way it is written: no
+ * infinity, no number that only a machine would print, and no zero with a sign.
+ */
+TEST(unknown)
+{
+	static const double nothing[] = {INFINITY, -INFINITY, NAN};
+	const struct sp_interval least = {35 * MIB, 33.71 * MIB, INFINITY};
+	const struct sp_interval unknown = {35 * MIB, 0, INFINITY};
+
+	for (size_t i = 0; i < 3; i++) {
+		const double x = nothing[i];
+
+		assert_string_equal(sp_text_bytes(x).text, "unknown");
+		assert_string_equal(sp_text_bytes_beyond(x, true).text,
+				    "unknown");
+		assert_string_equal(sp_figure(x, true).text, "unknown");
+		assert_string_equal(sp_figure(x, false).text, "unknown");
+		assert_string_equal(sp_figure_change(x, true).text, "unknown");
+		assert_string_equal(sp_figure_change(x, false).text, "unknown");
+		assert_string_equal(sp_figure_percent(x, 1).text, "unknown");
+		assert_string_equal(sp_figure_percent(1, x).text, "unknown");
+	}
+	assert_string_equal(change(-INFINITY, INFINITY, true), "unknown");
+	assert_string_equal(change(-INFINITY, INFINITY, false), "unknown");
+	assert_string_equal(sp_figure_share(NAN).text, "unknown");
+	assert_string_equal(sp_figure_share(-1e-17).text, "0.00 %");
+	assert_string_equal(sp_figure_share(-1e-4).text, "0.00 %");
+	assert_string_equal(sp_figure_share(1e17).text, "> 999999 %");
+	assert_string_equal(sp_figure_percent(1, 1e17).text, "> +999999 %");
+	assert_string_equal(sp_figure_percent(1, 10000.99).text, "+999999 %");
+	assert_string_equal(interval(33.71 * MIB, INFINITY),
+			    "at least 33.7 MiB");
+	assert_string_equal(interval(0, INFINITY), "unknown");
+	assert_string_equal(sp_text_estimate_cell(least, 1).text,
+			    "35.0 MiB at least 33.7 MiB");
+	assert_string_equal(sp_text_estimate_cell(unknown, 9).text,
+			    "35.0 MiB unknown");
+	assert_string_equal(sp_text_estimate_cell(unknown, 0).text, "unknown");
+	assert_string_equal(
+		sp_text_objects_cell((struct sp_interval){9, 7.9, INFINITY})
+			.text,
+		"9 at least 7");
+	assert_int_equal(sp_text_to_count(NAN), 0);
+	assert_int_equal(sp_text_to_count(-1), 0);
 }
 
 static double unit_interval(struct sp_rng *rng)

@@ -35,6 +35,7 @@ TEST_OF(struct document *d, run, setup, teardown)
 	assert_int_equal(integer(root, "threads"), 2);
 	assert_true(integer(root, "exact.alloc_bytes") == INT64_MAX);
 	assert_int_equal(integer(root, "exact.alloc_objects"), 1234);
+	assert_true(json_is_true(at(root, "exact.is_complete")));
 	assert_true(real(root, "confidence") == 0.95);
 	assert_true(real(root, "row_confidence") == 0.95);
 	assert_string_equal(string(root, "law"), "exponential");
@@ -49,6 +50,14 @@ TEST_OF(struct document *d, run, setup, teardown)
 		     &d->x->analysis->alloc->all);
 	assert_objects(d, root, "estimate.alloc_objects",
 		       &d->x->analysis->alloc->all);
+}
+
+/* Not all of what allocates came by the library. */
+TEST_OF(struct document *d, unseen, setup, teardown)
+{
+	d->x->profile.has_unseen = true;
+	assert_true(json_is_false(at(export(d), "exact.is_complete")));
+	assert_false(sp_profile_is_exact(&d->x->profile));
 }
 
 /* Keys that a profile without frees cannot fill are there, and null. */
@@ -204,9 +213,9 @@ TEST_OF(struct document *d, functions, setup, teardown)
 TEST_OF(struct document *d, stacks, setup, teardown)
 {
 	struct sp_stack *s;
-	const json_t *stacks;
+	const json_t *stacks, *frames;
 
-	fixture_stack(d->x, (size_t[]){F}, 1, 1, 100);
+	fixture_stack(d->x, (size_t[]){MAIN, H_IN_G}, 2, 1, 100);
 	s = fixture_stack(d->x, (size_t[]){H_IN_G, MAIN}, 2, 9, 100);
 	s->flags = SP_STACK_TRUNCATED;
 	s->frames[1].module = 0;
@@ -220,17 +229,29 @@ TEST_OF(struct document *d, stacks, setup, teardown)
 	assert_bytes(d, stacks, "0.flat_bytes", fixture_sums(d->x, s));
 	assert_bytes(d, stacks, "0.cum_bytes", fixture_sums(d->x, s));
 	assert_objects(d, stacks, "0.flat_objects", fixture_sums(d->x, s));
+	/* Each frame once, and numbers of them. */
+	assert_int_equal(integer(d->root, "schema_version"), 2);
 	assert_int_equal(json_array_size(at(stacks, "0.frames")), 3);
-	assert_string_equal(string(stacks, "0.frames.0.function"), "h");
-	assert_true(json_is_true(at(stacks, "0.frames.0.inlined")));
-	assert_string_equal(string(stacks, "0.frames.1.function"), "g");
-	assert_string_equal(string(stacks, "0.frames.1.file"), "g.c");
-	assert_int_equal(integer(stacks, "0.frames.1.line"), 31);
-	assert_string_equal(string(stacks, "0.frames.1.module"), "/bin/app");
-	assert_int_equal(integer(stacks, "0.frames.1.offset"), H_IN_G);
-	assert_true(json_is_false(at(stacks, "0.frames.1.inlined")));
-	assert_true(json_is_null(at(stacks, "0.frames.2.module")));
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(json_integer_value(json_array_get(
+					 at(stacks, "0.frames"), (size_t)i)),
+				 i);
 	assert_int_equal(json_array_size(at(stacks, "1.frames")), 0);
+	assert_int_equal(integer(stacks, "2.frames.0"), 3);
+	assert_int_equal(integer(stacks, "2.frames.1"), 0);
+	assert_int_equal(integer(stacks, "2.frames.2"), 1);
+	frames = at(d->root, "frames");
+	assert_int_equal(json_array_size(frames), 4);
+	assert_string_equal(string(frames, "0.function"), "h");
+	assert_true(json_is_true(at(frames, "0.inlined")));
+	assert_string_equal(string(frames, "1.function"), "g");
+	assert_string_equal(string(frames, "1.file"), "g.c");
+	assert_int_equal(integer(frames, "1.line"), 31);
+	assert_string_equal(string(frames, "1.module"), "/bin/app");
+	assert_int_equal(integer(frames, "1.offset"), H_IN_G);
+	assert_true(json_is_false(at(frames, "1.inlined")));
+	assert_true(json_is_null(at(frames, "2.module")));
+	assert_string_equal(string(frames, "3.module"), "/bin/app");
 	assert_true(json_is_true(at(stacks, "1.caller_only")));
 	assert_int_equal(integer(stacks, "2.samples"), 1);
 }
@@ -358,7 +379,7 @@ static const char *exported_name(struct document *d, const char *name)
 	assert_harmless(d->text);
 	assert_string_equal(string(d->root, "command"),
 			    string(d->root, "functions.0.name"));
-	assert_string_equal(string(d->root, "stacks.0.frames.0.module"),
+	assert_string_equal(string(d->root, "frames.0.module"),
 			    string(d->root, "functions.0.name"));
 	return string(d->root, "functions.0.name");
 }

@@ -51,6 +51,22 @@ TEST_OF(struct document *d, live, setup, teardown)
 	assert_int_equal(integer(root, "stacks.1.lifetime.samples"), 5);
 }
 
+/* Where samples were discarded nothing bounds the peak. */
+TEST_OF(struct document *d, peak_at_least, setup, teardown)
+{
+	json_t *root;
+
+	add_lives(d->x);
+	root = export(d);
+	assert_true(json_is_false(at(root, "estimate.peak_bytes.at_least")));
+	assert_true(real(root, "estimate.peak_bytes.hi") > 0);
+	d->x->profile.discarded_bytes = 1;
+	root = export(d);
+	assert_true(json_is_true(at(root, "estimate.peak_bytes.at_least")));
+	assert_null_at(root, "estimate.peak_bytes.hi");
+	assert_true(real(root, "estimate.peak_bytes.lo") > 0);
+}
+
 TEST_OF(struct document *d, view_and_selection, setup, teardown)
 {
 	json_t *root;

@@ -101,6 +101,9 @@ TEST_OF(struct page *page, stripped_module, page_setup, page_teardown)
 		assert_has(print(page),
 			   "  - 4.8% of the bytes are in functions without "
 			   "names: libz.so.1 is stripped: build it with -g");
+		assert_has(print(page), " sampleprof report --debuginfod ");
+		assert_has(print(page), "    sampleprof report --see-through "
+					"'^libz\\.' ");
 		page->x->symbolizer.problem = &page->x->modules[1];
 		page->x->symbolizer.reason = "is not there";
 		assert_has(print(page), "4.8% of the bytes are in functions "
@@ -127,8 +130,10 @@ TEST_OF(struct page *page, no_notes_in_ordinary_runs, page_setup, page_teardown)
 	assert_has_not(print(page), "notes:");
 	page->x->symbolizer.problem = &page->x->modules[1];
 	page->x->symbolizer.reason = "is not there";
-	assert_has(print(page), "9.1% of the bytes are in functions "
-				"without names: /lib/libz.so.1 is ");
+	/* Every row of the table has a name: only some callers have none. */
+	assert_has(print(page), "  - 9.1% of the bytes have callers without "
+				"names: /lib/libz.so.1 is ");
+	assert_has_not(print(page), "in functions without names");
 }
 
 /* Which runtimes keep memory to themselves, and which setting undoes it. */
@@ -161,6 +166,15 @@ TEST_BETWEEN(runtimes, page_setup, page_teardown)
 	assert_has_not(print(page), "--view mapped");
 	p->program = "/usr/bin/node";
 	assert_has(print(page), "node itself; --view mapped shows");
+	/* If it is unmapped at the end, when it was most. */
+	p->mapped.peak_bytes = 4 << 20;
+	p->mapped.peak_ns = 1234567890;
+	p->mapped.bytes = 3 << 20;
+	assert_has(print(page), "node itself; --view mapped shows");
+	p->mapped.bytes = 1 << 20;
+	assert_has(print(page),
+		   "node itself; --view mapped --at 1234568us shows");
+	p->mapped.bytes = p->mapped.peak_bytes = 0;
 	p->program = "/usr/bin/python3.11";
 	page->x->infos[0] = (struct sp_info){"PYTHONMALLOC", "malloc"};
 	p->n_infos = 1;

@@ -119,8 +119,16 @@ TEST_OF(struct page *page, live, setup, page_teardown)
 	assert_has(text, "live: what is alive at 1.500 s\n");
 }
 
+static void assert_same(struct sp_interval a, struct sp_interval b)
+{
+	assert_close(a.value, b.value, 1e-9);
+	assert_close(a.lo, b.lo, 1e-9);
+	assert_close(a.hi, b.hi, 1e-9);
+}
+
 TEST_OF(struct page *page, peak, setup, page_teardown)
 {
+	const struct sp_analysis *a;
 	const char *text;
 
 	page_choose(page, SP_VIEW_PEAK);
@@ -129,28 +137,29 @@ TEST_OF(struct page *page, peak, setup, page_teardown)
 			 "peak of live bytes\n");
 	/* The live line is still of the end. */
 	assert_has(line_with(text, "  live  "), "] at the end");
-	/* 150 samples, before g's go. */
-	assert_has(line_with(text, "  rows  "), "  rows      75.0 MiB [");
-	/* A curve that only goes up has nothing to correct. */
-	assert_has_not(print(page, NOTES), "too high");
+	/* 150 samples, before g's go; the rows are the peak's. */
+	a = page->x->analysis;
+	assert_int_equal(a->view->all.all.samples, 150);
+	assert_true(a->peak.rows_ns == 1000 * MS);
+	assert_same(sp_estimate_bytes(&a->how, &a->view->all),
+		    a->peak.rows_bytes);
+	assert_close(a->peak.bytes.value, a->peak.rows_bytes.value, 1e-12);
+	assert_close(a->peak.bytes.lo, a->peak.rows_bytes.lo, 1e-9);
+	assert_true(a->peak.bytes.hi >= a->peak.rows_bytes.hi);
+	/* One summit, of which no other moment is another. */
+	assert_has_not(text, "  or  ");
+	assert_has_not(print(page, NOTES), "rows do not add up");
 }
 
-static void assert_same(struct sp_interval a, struct sp_interval b)
-{
-	assert_close(a.value, b.value, 1e-9);
-	assert_close(a.lo, b.lo, 1e-9);
-	assert_close(a.hi, b.hi, 1e-9);
-}
-
-/* Entry points, sizes and functions without samples are of the mean, too; exact
+/* Entry points, sizes and functions without samples are measured, too; exact
  * totals say nothing of it. */
-static void assert_all_are_means(const struct page *page)
+static void assert_all_are_measured(const struct page *page)
 {
 	struct sp_aggregate *aggregate = fixture_aggregate(page->x);
 	const struct sp_analysis *a = aggregate->analysis;
 	const struct sp_interval all =
 		sp_estimate_bytes(&a->how, &a->view->all);
-	struct sp_class_sums none = {.is_mean = true};
+	struct sp_class_sums none = {.is_measured = true};
 	struct sp_stats stats;
 	uint64_t samples;
 
@@ -187,11 +196,11 @@ TEST_OF(struct page *page, peak_of_noise_is_corrected, setup, page_teardown)
 		(struct sp_class_total){500 * R, 500 * R / 64};
 	page_choose(page, SP_VIEW_PEAK);
 	print(page, HEADER);
-	assert_all_are_means(page);
+	assert_all_are_measured(page);
 	assert_true(x->analysis->peak.raw_bytes >
 		    x->analysis->peak.bytes.value);
 	/* and the rows with it (E43) */
-	assert_true(sp_selection_is_mean(&x->analysis->selection));
+	assert_true(sp_selection_is_measured(&x->analysis->selection));
 	assert_close(x->analysis->view->all.all.est_bytes,
 		     x->analysis->peak.bytes.value, 1e-9);
 }
@@ -212,15 +221,15 @@ TEST_OF(struct page *page, peak_at_the_end, setup, page_teardown)
 		(struct sp_class_total){(uint64_t)total, (uint64_t)total / 64};
 	page_choose(page, SP_VIEW_PEAK);
 	assert_has_not(print(page, NOTES), "rows do not add up");
-	assert_false(sp_selection_is_mean(&x->analysis->selection));
+	assert_false(sp_selection_is_measured(&x->analysis->selection));
 	assert_close(x->analysis->peak.bytes.value, total, 1e-9);
 	assert_close(sp_estimate_bytes_value(&x->analysis->how,
 					     &x->analysis->view->all),
 		     total, 1e-9);
 }
 
-/* A half that has only the smaller one of two objects measures at its moment,
- * and the peak is no less than the larger. */
+/* The smaller one of two objects chooses its moment, and the peak is no less
+ * than the larger. */
 TEST_OF(struct page *page, peak_at_its_limit, setup, page_teardown)
 {
 	struct fixture *x = page->x;
@@ -238,6 +247,55 @@ TEST_OF(struct page *page, peak_at_its_limit, setup, page_teardown)
 				  "rows do not add up to the peak above: the "
 				  "peak was moved to the nearer of its limits");
 	assert_in_range(noted, 1, 19);
+}
+
+TEST_OF(struct page *page, peak_at_least, setup, page_teardown)
+{
+	const char *line;
+
+	page->x->profile.discarded_bytes = 1;
+	page->x->profile.window_ns = 900 * MS;
+	line = line_with(print(page, HEADER), "  peak  ");
+	assert_has(line, "  peak      at least 75.3 MiB [62.0, ");
+	assert_has(line, "] MiB at 1.000 s; before 900 ms it is not known");
+}
+
+/* Two hills of different functions: rows are of one of them, and the head says
+ * how to see those of the other. */
+TEST_OF(struct page *page, two_moments, setup, page_teardown)
+{
+	struct fixture *x = page->x;
+	const struct sp_analysis *a;
+	const char *text;
+	char want[64];
+	uint64_t named[2];
+
+	x->profile.n_samples = 0;
+	for (unsigned int i = 0; i < 2; i++) {
+		x->next.born_ns = (1 + i) * 1000 * MS;
+		x->next.freed_ns = x->next.born_ns + 10 * MS;
+		fixture_samples(x, &x->stacks[1 + i], 100, 64);
+	}
+	page_choose(page, SP_VIEW_PEAK);
+	text = print(page, HEADER);
+	a = x->analysis;
+	named[0] = a->peak.rows_ns;
+	named[1] = a->peak.other_ns;
+	assert_int_equal(named[0] + named[1], 3000 * MS);
+	assert_int_equal(a->view->all.all.samples, 100);
+	assert_int_equal(a->view->stacks[named[0] / (1000 * MS)].all.samples,
+			 100);
+	snprintf(want, sizeof(want), ", see --view peak --at %uns",
+		 (unsigned int)named[1]);
+	assert_has(line_with(text, "  or  "), want);
+	x->question.at = (struct sp_moment){SP_MOMENT_TIME, named[1], 0, NULL};
+	text = print(page, HEADER);
+	a = x->analysis;
+	assert_int_equal(a->view->stacks[named[1] / (1000 * MS)].all.samples,
+			 100);
+	assert_same(sp_estimate_bytes(&a->how, &a->view->all),
+		    a->peak.other_bytes);
+	assert_has_not(text, "  or  ");
 }
 
 TEST_OF(struct page *page, leaks, setup, page_teardown)

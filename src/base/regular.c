@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/regular.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* Of a file that another process holds back by a lease, too. */
+#define ALWAYS (O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+
+int sp_regular_reopen(int fd, int flags)
+{
+	char path[32];
+	struct stat st;
+	int opened;
+
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return S_ISLNK(st.st_mode) ? -ELOOP : -EINVAL;
+	/* A link of the kernel, which leads to nothing else. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	opened = open(path, (flags & ~O_NOFOLLOW) | ALWAYS);
+	/* cppcheck-suppress resourceLeak ; it is the caller's */
+	return opened < 0 ? -errno : opened;
+}
+
+/* Without /proc there is no way but by the name. */
+static int open_by_name(const char *path, int flags)
+{
+	struct stat st;
+	int fd;
+
+	if (stat(path, &st) != 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	fd = open(path, flags | ALWAYS);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		return fd;
+	close(fd);
+	return -EINVAL;
+}
+
+int sp_regular_open(const char *path, int flags)
+{
+	const int fd = open(path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW));
+	int opened;
+
+	if (fd < 0)
+		return -errno;
+	opened = sp_regular_reopen(fd, flags);
+	close(fd);
+	return opened == -ENOENT ? open_by_name(path, flags) : opened;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <sys/stat.h>
+
+/*
+ * Open a file whose name somebody else may have chosen: offline code only.  It
+ * is looked at before it is opened, and what was looked at is what is opened: a
+ * device, a pipe or a socket never is, because to open it can mean something.
+ * Nothing is waited for.
+ *
+ * `flags` are those of open() without O_CREAT.  The descriptor; or -EINVAL: it
+ * is not a regular file; -ELOOP: with O_NOFOLLOW it is a link; or -errno.
+ */
+int sp_regular_open(const char *path, int flags);
+
+/* The same of a descriptor by O_PATH, which stays open. */
+int sp_regular_reopen(int fd, int flags);

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: MIT */
+#include "control/kept.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/proc.h"
+#include "base/regular.h"
+#include "control/mapped.h"
+
+#define FILES_MAX 8192u
+/* Descriptors that are left to whatever else this process does. */
+#define SPARE_DESCRIPTORS 64u
+/* Of all copies together. */
+#define COPIED_MAX (1ull << 30)
+#define PIECE      (1u << 20)
+
+static const char deleted[] = " (deleted)";
+
+struct file {
+	struct sp_proc_file id; /* as maps has it */
+	char *path;             /* without " (deleted)" */
+	int fd;                 /* -1: it is no ELF file, or cannot be had */
+	bool has_no_room;       /* ... or there was no room for it */
+	dev_t dev;              /* of the file, also if fd is a copy */
+	ino_t inode;
+};
+
+struct sp_kept {
+	struct file *files;
+	size_t n, room;
+	size_t n_open, open_max;
+	uint64_t copied;
+	/* The mounts of the beginning. */
+	uint64_t *mounts;
+	size_t n_mounts, mounts_room;
+};
+
+/* ---- mounts ---- */
+
+static void note_mounts(struct sp_kept *kept)
+{
+	FILE *in = fopen("/proc/self/mountinfo", "re");
+	char *line = NULL;
+	size_t room = 0;
+	uint64_t id;
+
+	while (in && getline(&line, &room, in) > 0)
+		if (sscanf(line, "%" SCNu64, &id) == 1 &&
+		    !sp_array_reserve((void **)&kept->mounts,
+				      &kept->mounts_room, kept->n_mounts,
+				      sizeof(*kept->mounts)))
+			kept->mounts[kept->n_mounts++] = id;
+	free(line);
+	if (in)
+		fclose(in);
+}
+
+/* Was it there at the beginning?  True also if nothing is known. */
+static bool is_lasting(const struct sp_kept *kept, uint64_t mount)
+{
+	for (size_t i = 0; i < kept->n_mounts; i++)
+		if (kept->mounts[i] == mount)
+			return true;
+	return !mount || !kept->n_mounts;
+}
+
+/* ---- files ---- */
+
+struct sp_kept *sp_kept_new(void)
+{
+	struct sp_kept *kept = calloc(1, sizeof(*kept));
+	struct rlimit limit;
+
+	if (!kept)
+		return NULL;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	    limit.rlim_cur > SPARE_DESCRIPTORS)
+		kept->open_max = limit.rlim_cur - SPARE_DESCRIPTORS;
+	note_mounts(kept);
+	return kept;
+}
+
+void sp_kept_free(struct sp_kept *kept)
+{
+	if (!kept)
+		return;
+	for (size_t i = 0; i < kept->n; i++) {
+		if (kept->files[i].fd >= 0)
+			close(kept->files[i].fd);
+		free(kept->files[i].path);
+	}
+	free(kept->files);
+	free(kept->mounts);
+	free(kept);
+}
+
+static size_t path_bytes(const char *path)
+{
+	const size_t n = strlen(path), n_deleted = sizeof(deleted) - 1;
+
+	return n > n_deleted && !strcmp(path + n - n_deleted, deleted)
+		       ? n - n_deleted
+		       : n;
+}
+
+/* An inode may be used again for a file of another name. */
+static bool is_known(const struct sp_kept *kept, const struct sp_proc_file *id,
+		     const char *path)
+{
+	const size_t n = path_bytes(path);
+
+	for (size_t i = 0; i < kept->n; i++)
+		if (sp_proc_is_file(&kept->files[i].id, id) &&
+		    strlen(kept->files[i].path) == n &&
+		    !memcmp(kept->files[i].path, path, n))
+			return true;
+	return false;
+}
+
+static bool is_elf(int fd)
+{
+	char magic[SELFMAG];
+
+	return pread(fd, magic, SELFMAG, 0) == SELFMAG &&
+	       !memcmp(magic, ELFMAG, SELFMAG);
+}
+
+/* A copy in memory; -1: there is no room for it. */
+static int copy_file(struct sp_kept *kept, int fd, const struct stat *st)
+{
+	char *piece = malloc(PIECE);
+	int copy = -1;
+	off_t at = 0;
+	ssize_t n = -1;
+
+	if (piece && st->st_size > 0 &&
+	    (uint64_t)st->st_size <= COPIED_MAX - kept->copied)
+		copy = memfd_create("sampleprof", MFD_CLOEXEC);
+	while (copy >= 0 && at < st->st_size &&
+	       (n = pread(fd, piece, PIECE, at)) > 0 &&
+	       write(copy, piece, (size_t)n) == n)
+		at += n;
+	free(piece);
+	if (copy >= 0 && at < st->st_size) {
+		close(copy);
+		copy = -1;
+	}
+	if (copy >= 0)
+		kept->copied += (uint64_t)at;
+	return copy;
+}
+
+/* `fd` is the module's now; -1: the file cannot be had, and is not to be asked
+ * for again. */
+static void put_file(struct sp_kept *kept, const struct sp_proc_file *id,
+		     const char *path, int fd)
+{
+	struct file file = {.id = *id, .fd = fd};
+	struct stat st = {0};
+
+	if (fd >= 0 && (!is_elf(fd) || fstat(fd, &st) != 0)) {
+		close(fd);
+		file.fd = -1;
+	}
+	if (file.fd >= 0 && !is_lasting(kept, sp_mapped_mount(fd))) {
+		file.fd = copy_file(kept, fd, &st);
+		file.has_no_room = file.fd < 0;
+		close(fd);
+	}
+	file.dev = st.st_dev;
+	file.inode = st.st_ino;
+	if (file.fd >= 0 && kept->n_open >= kept->open_max) {
+		close(file.fd);
+		file.fd = -1;
+		file.has_no_room = true;
+	}
+	file.path = strndup(path, path_bytes(path));
+	if (!file.path || kept->n == FILES_MAX ||
+	    sp_array_reserve((void **)&kept->files, &kept->room, kept->n,
+			     sizeof(file))) {
+		free(file.path);
+		if (file.fd >= 0)
+			close(file.fd);
+		return;
+	}
+	kept->n_open += file.fd >= 0;
+	kept->files[kept->n++] = file;
+}
+
+void sp_kept_add(struct sp_kept *kept, const char *path)
+{
+	const int fd = sp_regular_open(path, O_RDONLY);
+	char *real = realpath(path, NULL);
+	struct sp_proc_file id;
+
+	if (fd >= 0 && real && sp_proc_name_file(fd, &id) == 0 &&
+	    !is_known(kept, &id, real))
+		put_file(kept, &id, real, fd);
+	else if (fd >= 0)
+		close(fd);
+	free(real);
+}
+
+/* ---- processes ---- */
+
+/* The executable needs no rights but those to look at the process. */
+static int open_exe(uint64_t pid, const struct sp_proc_file *id)
+{
+	const int fd = sp_mapped_open_exe(pid);
+	struct sp_proc_file file;
+
+	if (fd < 0 ||
+	    (sp_proc_name_file(fd, &file) == 0 && sp_proc_is_file(&file, id)))
+		return fd;
+	close(fd);
+	return -ENOENT;
+}
+
+/* A memory file that the process still has open. */
+static int open_descriptor(int dir, const struct sp_proc_file *id)
+{
+	const int place = openat(dir, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *fds = place >= 0 ? fdopendir(place) : NULL;
+	struct dirent *entry;
+	int fd = -1;
+
+	if (!fds) {
+		if (place >= 0)
+			close(place);
+		return -1;
+	}
+	while (fd < 0 && (entry = readdir(fds)) != NULL) {
+		struct sp_proc_file file;
+		struct stat st;
+
+		if (fstatat(place, entry->d_name, &st, 0) != 0 ||
+		    st.st_ino != id->inode || !S_ISREG(st.st_mode))
+			continue;
+		fd = openat(place, entry->d_name,
+			    O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		if (fd >= 0 && (sp_proc_name_file(fd, &file) != 0 ||
+				!sp_proc_is_file(&file, id))) {
+			close(fd);
+			fd = -1;
+		}
+	}
+	closedir(fds);
+	return fd;
+}
+
+static void look_at_map(struct sp_kept *kept, uint64_t pid, int dir,
+			const struct sp_proc_map *map, bool is_other)
+{
+	int fd;
+
+	if (map->mode[2] != 'x' || map->path[0] != '/' || !map->file.inode ||
+	    is_known(kept, &map->file, map->path))
+		return;
+	fd = sp_mapped_open(dir, map, is_other);
+	if (fd < 0)
+		fd = open_exe(pid, &map->file);
+	if (fd < 0 && !is_other)
+		fd = open_descriptor(dir, &map->file);
+	put_file(kept, &map->file, map->path, fd < 0 ? -1 : fd);
+}
+
+void sp_kept_look(struct sp_kept *kept, uint64_t pid)
+{
+	struct sp_proc_identity identity;
+	struct sp_proc_map map;
+	const int dir = sp_proc_open(pid);
+	char *line = NULL;
+	size_t room = 0;
+	FILE *maps;
+
+	if (dir < 0)
+		return;
+	maps = sp_proc_identify(pid, &identity) ? sp_proc_stream(dir, "maps")
+						: NULL;
+	while (maps && getline(&line, &room, maps) > 0)
+		if (sp_proc_parse_map(line, &map))
+			look_at_map(kept, pid, dir, &map,
+				    sp_proc_is_other(&identity));
+	free(line);
+	if (maps)
+		fclose(maps);
+	close(dir);
+}
+
+struct process {
+	uint64_t pid, parent;
+	bool is_ours;
+};
+
+/* The second number behind the name, which may have brackets. */
+static uint64_t parent_of(const char *pid)
+{
+	char path[300], text[512];
+	const char *end;
+	uint64_t parent = 0;
+	size_t n = 0;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%s/stat", pid);
+	in = fopen(path, "re");
+	if (in) {
+		n = fread(text, 1, sizeof(text) - 1, in);
+		fclose(in);
+	}
+	text[n] = '\0';
+	end = strrchr(text, ')');
+	if (end)
+		sscanf(end, ") %*c %" SCNu64, &parent);
+	return parent;
+}
+
+static struct process *list_processes(size_t *ret_n)
+{
+	struct process *list = NULL;
+	struct dirent *entry;
+	DIR *proc = opendir("/proc");
+	size_t room = 0;
+
+	*ret_n = 0;
+	while (proc && (entry = readdir(proc)) != NULL) {
+		const uint64_t pid = strtoull(entry->d_name, NULL, 10);
+
+		if (pid && !sp_array_reserve((void **)&list, &room, *ret_n,
+					     sizeof(*list)))
+			list[(*ret_n)++] = (struct process){
+				pid, parent_of(entry->d_name), false};
+	}
+	if (proc)
+		closedir(proc);
+	return list;
+}
+
+static bool is_marked(const struct process *list, size_t n, uint64_t pid)
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i].pid == pid)
+			return list[i].is_ours;
+	return false;
+}
+
+void sp_kept_look_below(struct sp_kept *kept)
+{
+	const uint64_t self = (uint64_t)getpid();
+	bool is_more = true;
+	size_t n;
+	struct process *list = list_processes(&n);
+
+	/* One generation after the other. */
+	while (is_more) {
+		is_more = false;
+		for (size_t i = 0; i < n; i++) {
+			struct process *p = &list[i];
+
+			if (p->is_ours || (p->parent != self &&
+					   (p->parent <= 1 ||
+					    !is_marked(list, n, p->parent))))
+				continue;
+			p->is_ours = is_more = true;
+			sp_kept_look(kept, p->pid);
+		}
+	}
+	free(list);
+}
+
+/* ---- afterwards ---- */
+
+static bool is_gone(const struct file *file)
+{
+	struct stat st;
+
+	return stat(file->path, &st) != 0 || st.st_dev != file->dev ||
+	       st.st_ino != file->inode;
+}
+
+const char *sp_kept_gone(struct sp_kept *kept, size_t i,
+			 char ret_file[SP_KEPT_FILE_BYTES])
+{
+	for (size_t k = 0; k < kept->n; k++) {
+		const struct file *file = &kept->files[k];
+
+		if (file->fd < 0 || !is_gone(file) || i--)
+			continue;
+		fcntl(file->fd, F_SETFD, 0);
+		snprintf(ret_file, SP_KEPT_FILE_BYTES, "/proc/self/fd/%d",
+			 file->fd);
+		return file->path;
+	}
+	return NULL;
+}
+
+size_t sp_kept_left_out(const struct sp_kept *kept)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < kept->n; i++)
+		n += kept->files[i].has_no_room && is_gone(&kept->files[i]);
+	return n;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* How the process ended, and what the file lacks of it. */
+#include <string.h>
+
+#include "base/parse.h"
+#include "read/loader.h"
+
+static void set_end(struct sp_profile *p, const struct sp_reader *r)
+{
+	p->end_kind = r->status.end_kind;
+	if (p->end_kind == SP_END_CLEAN)
+		p->end = sp_profile_info(p, "detached_ns")
+				 ? SP_PROFILE_END_DETACHED
+				 : SP_PROFILE_END_CLEAN;
+	else if (r->is_running)
+		p->end = SP_PROFILE_END_RUNNING;
+	else
+		p->end = p->end_kind == SP_END_EXEC ? SP_PROFILE_END_EXEC
+						    : SP_PROFILE_END_KILLED;
+}
+
+static void take_fact(const struct sp_profile *p, const char *key,
+		      uint64_t *ret)
+{
+	const char *text = sp_profile_info(p, key);
+
+	if (text)
+		sp_parse_u64(text, ret);
+}
+
+/* What model/whole.h asks for. */
+static void set_whole(const struct sp_loader *l)
+{
+	const struct sp_reader *r = l->reader;
+	struct sp_profile *p = l->p;
+
+	p->damaged_records = r->damage.records;
+	p->ignored_bytes = r->damage.ignored_bytes;
+	p->is_cut = r->is_cut;
+	p->known_ns = r->is_cut ? l->last_event_ns : 0;
+	memcpy(p->damage, r->damage.text, sizeof(p->damage));
+	p->unfinished_records = r->unfinished;
+	take_fact(p, "full_ns", &p->full_ns);
+}
+
+void sp_loader_set_end(struct sp_loader *l)
+{
+	struct sp_profile *p = l->p;
+
+	set_end(p, l->reader);
+	set_whole(l);
+	p->has_unseen = sp_profile_info(p, "unseen");
+	take_fact(p, "time_error_ns", &p->time_error_ns);
+}

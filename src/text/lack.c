@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "text/lack.h"
+
+#include <string.h>
+
+/* ---- the end ---- */
+
+static struct sp_text_cell end_of_killed(uint64_t end_kind)
+{
+	struct sp_text_cell cell = {"was killed or left without exit()"};
+
+	if (end_kind == SP_END_NO_MEMORY)
+		snprintf(cell.text, sizeof(cell.text),
+			 "was killed by the kernel's OOM killer");
+	else if (end_kind == SP_END_EXIT)
+		snprintf(cell.text, sizeof(cell.text), "ended by _exit()");
+	else if (end_kind > SP_END_SIGNAL && end_kind <= SP_END_SIGNAL + 64)
+		snprintf(cell.text, sizeof(cell.text),
+			 "was killed by signal %u",
+			 (unsigned int)(end_kind - SP_END_SIGNAL));
+	return cell;
+}
+
+struct sp_text_cell sp_lack_end(enum sp_profile_end end, uint64_t end_kind)
+{
+	switch (end) {
+	case SP_PROFILE_END_CLEAN:
+		return (struct sp_text_cell){"ended cleanly"};
+	case SP_PROFILE_END_KILLED:
+		return end_of_killed(end_kind);
+	case SP_PROFILE_END_EXEC:
+		return (struct sp_text_cell){
+			"ended as it executed another program"};
+	case SP_PROFILE_END_RUNNING:
+		return (struct sp_text_cell){"still running"};
+	case SP_PROFILE_END_DETACHED:
+		return (struct sp_text_cell){"went on after it was detached"};
+	}
+	return (struct sp_text_cell){""};
+}
+
+struct sp_text_cell sp_lack_end_of(const struct sp_profile *profile)
+{
+	return profile->is_cut ? (struct sp_text_cell){"the file is cut short"}
+			       : sp_lack_end(profile->end, profile->end_kind);
+}
+
+const char *sp_lack_end_name(enum sp_profile_end end)
+{
+	switch (end) {
+	case SP_PROFILE_END_CLEAN:
+		return "clean";
+	case SP_PROFILE_END_KILLED:
+		return "killed";
+	case SP_PROFILE_END_EXEC:
+		return "exec";
+	case SP_PROFILE_END_RUNNING:
+		return "running";
+	case SP_PROFILE_END_DETACHED:
+		return "detached";
+	}
+	return NULL;
+}
+
+struct sp_text_cell sp_lack_word(enum sp_profile_end end, uint64_t end_kind,
+				 bool is_cut)
+{
+	struct sp_text_cell word = {"killed?"};
+
+	if (is_cut)
+		return (struct sp_text_cell){"cut"};
+	if (end != SP_PROFILE_END_KILLED)
+		snprintf(word.text, sizeof(word.text), "%s",
+			 sp_lack_end_name(end));
+	else if (end_kind == SP_END_NO_MEMORY)
+		strcpy(word.text, "oom");
+	else if (end_kind == SP_END_EXIT)
+		strcpy(word.text, "_exit");
+	else if (end_kind > SP_END_SIGNAL && end_kind <= SP_END_SIGNAL + 64)
+		snprintf(word.text, sizeof(word.text), "sig%u",
+			 (unsigned int)(end_kind - SP_END_SIGNAL));
+	return word;
+}
+
+/* ---- what is missing ---- */
+
+const char *sp_lack_why(const struct sp_whole *w)
+{
+	if (w->is_cut)
+		return "the file is cut short";
+	if (w->is_damaged)
+		return "the file is damaged";
+	if (w->is_full)
+		return "the file or its disk was full";
+	if (w->is_starved)
+		return w->lacks_frees ? "samples and frees were lost"
+				      : "samples were lost";
+	return w->lacks_frees ? "frees were lost" : NULL;
+}
+
+void sp_lack_print(FILE *out, const struct sp_whole *w)
+{
+	fputs(sp_lack_why(w), out);
+	if (w->known_ns == SP_NEVER)
+		fputs(": figures are lower limits", out);
+	else if (!w->known_ns)
+		fputs(": what was alive is not known", out);
+	else
+		fprintf(out, ": what was alive is known until %s",
+			sp_text_moment(w->known_ns).text);
+}
+
+void sp_lack_json(struct sp_json *json, const struct sp_whole *w)
+{
+	sp_json_open_flat(json, "whole", '{');
+	sp_json_bool(json, "is_whole", sp_whole_is_all(w));
+	sp_json_string(json, "why_not", sp_lack_why(w));
+	sp_json_bool(json, "cut", w->is_cut);
+	sp_json_bool(json, "damaged", w->is_damaged);
+	sp_json_bool(json, "full", w->is_full);
+	sp_json_bool(json, "lost_samples", w->is_starved);
+	sp_json_bool(json, "lost_frees", w->lacks_frees);
+	sp_json_bool(json, "discarded", w->is_turned);
+	sp_json_time(json, "live_known_until_ns", w->known_ns);
+	sp_json_close(json, '}');
+}
+
+/* ---- what was not seen ---- */
+
+const char *sp_lack_unseen(enum sp_unseen unseen)
+{
+	static const char *const texts[] = {
+		[SP_UNSEEN_FORK] =
+			"what its parent had allocated before the fork",
+		[SP_UNSEEN_ATTACH] = "what was alive before the attach",
+		[SP_UNSEEN_OFF] = "what was allocated while sampling was off",
+	};
+
+	return texts[unseen];
+}
+
+const char *sp_lack_unseen_name(enum sp_unseen unseen)
+{
+	static const char *const names[] = {
+		[SP_UNSEEN_FORK] = "fork",
+		[SP_UNSEEN_ATTACH] = "attach",
+		[SP_UNSEEN_OFF] = "off",
+	};
+
+	return names[unseen];
+}

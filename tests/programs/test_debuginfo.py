@@ -1,0 +1,105 @@
+#!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
+"""Debug information in other places: units in files of their own
+(`-gsplit-dwarf`), sections compressed with zstd, a compressed table of symbols,
+a file shared by `dwz -m`, a debug file.  Inlined functions are there, or a
+note says which file is missing."""
+
+import os
+import subprocess
+
+import harness
+
+INLINED = """
+#include <cstdlib>
+static void *volatile kept;
+static inline __attribute__((always_inline)) void inner(int n) {
+  for (int i = 0; i < n; i++) kept = malloc(100);
+}
+static inline __attribute__((always_inline)) void outer(int n) { inner(n); }
+__attribute__((noinline)) void real(int n) { outer(n); }
+int main() { real(30); }
+"""
+ALL = ["inner", "outer", "real", "main"]
+
+
+class DebugInfo(harness.Case):
+    def setUp(self):
+        super().setUp()
+        with open(os.path.join(self.dir, "app.cc"), "w",
+                  encoding="utf-8") as f:
+            f.write(INLINED)
+
+    def call(self, *command):
+        subprocess.run(command, check=True, cwd=self.dir,
+                       timeout=harness.TIMEOUT_S)
+
+    def build(self, *options, name="app"):
+        self.call(harness.require("g++", "g++"), "-O2", *options, "app.cc",
+                  "-o", name)
+
+    def look(self, name="app"):
+        """The names of the stack, and the notes in one line."""
+        path = self.execute(os.path.join(self.dir, name), period=1).paths[0]
+        profile = harness.Profile(path)
+        stack = max(profile.stacks, key=lambda s: s["samples"])
+        names = [f["function"] for f in stack["frames"]]
+        text = harness.report("report", path)
+        notes = text[text.index("notes:"):] if "notes:" in text else ""
+        return names, " ".join(notes.split())
+
+    def check_all(self):
+        names, notes = self.look()
+        self.assertEqual(names[:4], ALL)
+        self.assertNotIn("missing", notes)
+
+    def test_split(self):
+        for version in ("-gdwarf-5", "-gdwarf-4"):
+            self.build("-g", version, "-gsplit-dwarf")
+            self.check_all()
+        for name in os.listdir(self.dir):
+            if name.endswith(".dwo"):
+                os.unlink(os.path.join(self.dir, name))
+                os.mkfifo(os.path.join(self.dir, name))
+        names, notes = self.look()
+        self.assertEqual(names[:2], ["real", "main"])
+        self.assertIn("inlined functions are missing: they are in", notes)
+        self.assertIn(".dwo", notes)
+
+    def test_zstd(self):
+        done = subprocess.run(["ld", "--help"], capture_output=True, text=True,
+                              check=True)
+        if "zstd" not in done.stdout:
+            self.skipTest("this linker does not compress with zstd")
+        self.build("-g", "-Wl,--compress-debug-sections=zstd")
+        self.check_all()
+
+    def test_compressed_symbols(self):
+        compress = harness.require("eu-elfcompress", "elfutils")
+        self.build("-g0")
+        self.call(compress, "-f", "-n", ".symtab", "-n", ".strtab", "app")
+        self.assertEqual(self.look()[0][:2], ["real", "main"])
+
+    def test_shared_beside_it(self):
+        dwz = harness.require("dwz", "dwz")
+        self.build("-g", "-gdwarf-4")
+        self.build("-g", "-gdwarf-4", "-DB", name="other")
+        self.call(dwz, "-m", "common.dbg", "app", "other")
+        self.check_all()
+
+    def test_debug_file(self):
+        self.build("-g")
+        self.call("objcopy", "--only-keep-debug", "app", "app.dbg")
+        self.call("strip", "app")
+        self.call("objcopy", "--add-gnu-debuglink=app.dbg", "app")
+        self.check_all()
+        os.unlink(os.path.join(self.dir, "app.dbg"))
+        self.assertIn("was moved to app.dbg, which is not there",
+                      self.look()[1])
+
+    def test_none(self):
+        self.build("-g0")
+        names, notes = self.look()
+        self.assertEqual(names[:2], ["real", "main"])
+        self.assertIn("app, which has no debug information: lines and inlined "
+                      "functions are missing; build it with -g", notes)

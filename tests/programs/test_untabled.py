@@ -1,0 +1,105 @@
+#!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
+"""Whole stacks of code without unwind tables, by its instructions: a program
+of many shapes at five degrees of optimisation, with glibc and with musl, which
+has none itself; tables that no header leads to; and a stack that ends nowhere
+is marked."""
+
+import os
+import platform
+import subprocess
+import unittest
+
+import harness
+
+TARGETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "targets")
+WITHOUT = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables",
+           "-fno-exceptions"]
+
+# Which functions lead from take() to shapes().
+SHAPES = {
+    2000: ("plainly",), 2001: ("with_registers",), 2002: ("with_array",),
+    2003: ("with_alloca",), 2004: ("with_branches",),
+    2005: None, 2006: ("give_up", "in_despair"),
+    2007: None, 2009: ("plainly", "by_pointer"),
+}
+
+
+@unittest.skipIf(platform.machine() == "aarch64",
+                 "compilers keep frame pointers there")
+class Untabled(harness.Case):
+
+    def build(self, compiler, *options):
+        program = os.path.join(self.dir, "program")
+        subprocess.run([*compiler, "-D_GNU_SOURCE", "-fno-builtin", "-pthread",
+                        "-fno-optimize-sibling-calls",
+                        *options, os.path.join(TARGETS, "untabled.c"),
+                        "-o", program], check=True, timeout=harness.TIMEOUT_S)
+        return program
+
+    def stacks_of(self, program):
+        result = self.execute(program, period=1)
+        self.assertEqual(result.stdout, b"done\n")
+        profile = result.profile().require_samples(50)
+        self.assertEqual((profile.end, profile.lost()), ("clean", {}))
+        return [(s["flat_bytes"]["value"] / s["samples"],
+                 [f["function"] for f in s["frames"]], s["truncated"])
+                for s in profile.stacks]
+
+    def check(self, stacks):
+        found = set()
+        for size, names, truncated in stacks:
+            if "take" not in names or size < 2000:
+                continue
+            self.assertEqual(names[0], "take")
+            if size == 2008:
+                self.assertEqual((names, truncated),
+                                 (["take", "without_trace"], True))
+                found.add((size, None))
+                continue
+            self.assertFalse(truncated, (size, names))
+            self.assertIn("shapes", names, (size, names))
+            at = names.index("shapes")
+            if size == 2005:
+                self.assertEqual(set(names[1:at]), {"recursive"})
+            elif size == 2007:
+                self.assertEqual(names[1], "handle")
+                self.assertEqual(names[at - 1], "interrupted")
+            else:
+                self.assertEqual(tuple(names[1:at]), SHAPES[size])
+            self.assertIn(names[at + 1], ("main", "run_thread"))
+            found.add((size, names[at + 1]))
+        self.assertEqual(found, {(2008, None), *(
+            (size, by) for size in SHAPES for by in ("main", "run_thread"))})
+
+    def test_optimised(self):
+        gcc = harness.require("gcc", "gcc")
+        for level in ("-O0", "-O1", "-O2", "-O3", "-Os"):
+            with self.subTest(level=level):
+                self.check(self.stacks_of(self.build([gcc], level, *WITHOUT)))
+
+    def test_frame_pointers(self):
+        gcc = harness.require("gcc", "gcc")
+        self.check(self.stacks_of(self.build(
+            [gcc], "-O2", "-fno-omit-frame-pointer", *WITHOUT)))
+
+    def test_clang(self):
+        """Which knows no attribute noipa: its functions are not inlined."""
+        clang = harness.require("clang", "clang")
+        self.check(self.stacks_of(self.build(
+            [clang], "-O2", "-Dnoipa=noinline", *WITHOUT)))
+
+    def test_musl(self):
+        """And what its own functions allocate."""
+        for options in (WITHOUT, []):
+            stacks = self.stacks_of(self.build(harness.musl_gcc(), "-O1",
+                                               *options))
+            self.check(stacks)
+            for name in ("strdup", "fopen", "asprintf"):
+                own = [s for s in stacks if name in s[1]]
+                self.assertTrue(own, name)
+                for _, names, truncated in own:
+                    at = names.index(name)
+                    self.assertEqual(names[at + 1:at + 3],
+                                     ["in_library", "main"])
+                    self.assertFalse(truncated)

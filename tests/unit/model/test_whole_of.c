@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a profile lacks follows from what the file says, each kind by itself;
+ * how many lost samples chance hides; and why live objects may be in no
+ * sample.
+ */
+#include <string.h>
+
+#include "model/whole.h"
+#include "support/test.h"
+
+static struct sp_profile profile_of(uint64_t samples, uint64_t period_bytes)
+{
+	return (struct sp_profile){.n_grouped = samples,
+				   .period_bytes = period_bytes,
+				   .has_frees = true,
+				   .n_parts = 1};
+}
+
+TEST(whole)
+{
+	struct sp_profile p = profile_of(1000, 4096);
+	struct sp_whole w = sp_whole_of(&p);
+
+	assert_true(sp_whole_is_all(&w) && !sp_whole_peak_is_least(&w));
+	assert_false(sp_whole_is_unknown_at(&w, SP_NEVER));
+	/* What was discarded is no lack of what is shown. */
+	p.discarded_bytes = 1;
+	w = sp_whole_of(&p);
+	assert_true(sp_whole_is_all(&w) && sp_whole_peak_is_least(&w));
+	assert_false(sp_whole_is_unknown_at(&w, SP_NEVER));
+}
+
+TEST(cut)
+{
+	struct sp_profile p = profile_of(1000, 4096);
+	struct sp_whole w;
+
+	p.end = SP_PROFILE_END_CLEAN;
+	assert_true(sp_profile_is_exact(&p));
+	p.is_cut = true;
+	p.known_ns = 7;
+	w = sp_whole_of(&p);
+	assert_true(w.is_cut && w.is_damaged && !sp_whole_is_all(&w));
+	assert_true(sp_whole_peak_is_least(&w));
+	assert_false(sp_whole_is_unknown_at(&w, 7));
+	assert_true(sp_whole_is_unknown_at(&w, 8));
+	assert_true(sp_whole_is_unknown_at(&w, SP_NEVER));
+	assert_false(sp_profile_is_exact(&p));
+}
+
+TEST(damaged)
+{
+	struct sp_profile p = profile_of(1000, 4096);
+	struct sp_whole w;
+
+	p.damaged_records = 1;
+	w = sp_whole_of(&p);
+	assert_true(w.is_damaged && !w.is_cut);
+	assert_true(sp_whole_is_unknown_at(&w, 1));
+}
+
+/* The frees that are missing are those after it. */
+TEST(full)
+{
+	struct sp_profile p = profile_of(1000, 1);
+	struct sp_whole w;
+
+	p.full_ns = 7;
+	p.losses[SP_LOSS_FILE_FULL] = p.losses[SP_LOSS_FREE_DROPPED] = 9;
+	w = sp_whole_of(&p);
+	assert_true(w.is_full && w.is_starved && !sp_whole_is_all(&w));
+	assert_int_equal(w.known_ns, 7);
+	p.is_cut = true;
+	p.known_ns = 3;
+	w = sp_whole_of(&p);
+	assert_int_equal(w.known_ns, 3);
+	p.known_ns = 8;
+	w = sp_whole_of(&p);
+	assert_int_equal(w.known_ns, 7);
+}
+
+TEST(lost_frees)
+{
+	struct sp_profile p = profile_of(1000, 4096);
+	struct sp_whole w;
+
+	p.losses[SP_LOSS_LIVE_TABLE] = 4;
+	w = sp_whole_of(&p);
+	assert_true(w.lacks_frees && !w.is_starved && !sp_whole_is_all(&w));
+	assert_int_equal(w.known_ns, 0);
+	p.has_frees = false;
+	w = sp_whole_of(&p);
+	assert_true(sp_whole_is_all(&w));
+}
+
+/* A thousandth, or a tenth of the square root, whichever is more. */
+TEST(what_chance_hides)
+{
+	static const struct {
+		uint64_t samples, most;
+	} cases[] = {{0, 0},      {99, 0},
+		     {100, 1},    {399, 1},
+		     {400, 2},    {9999, 9},
+		     {10000, 10}, {10999, 10},
+		     {11000, 11}, {UINT64_MAX, UINT64_MAX / 1000}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct sp_profile p = profile_of(cases[i].samples, 4096);
+
+		assert_true(sp_whole_may_lack(&p, cases[i].most));
+		assert_false(sp_whole_may_lack(&p, cases[i].most + 1));
+		assert_false(sp_whole_may_lack(&p, UINT64_MAX));
+		p.period_bytes = 1;
+		assert_true(sp_whole_may_lack(&p, 0));
+		assert_false(sp_whole_may_lack(&p, 1));
+	}
+}
+
+TEST(unseen)
+{
+	struct sp_info infos[] = {{"forked", "1"}, {"attached.age_ms", "2"}};
+	struct sp_part parts[2] = {{.unseen = SP_UNSEEN_NONE}};
+	struct sp_profile p = profile_of(1000, 4096);
+
+	assert_int_equal(sp_profile_unseen(&p), SP_UNSEEN_NONE);
+	p.unsampled_bytes = p.discarded_bytes = 5;
+	assert_int_equal(sp_profile_unseen(&p), SP_UNSEEN_NONE);
+	p.unsampled_bytes = 6;
+	assert_int_equal(sp_profile_unseen(&p), SP_UNSEEN_OFF);
+	assert_int_equal(sp_profile_off_bytes(&p), 1);
+	p.infos = &infos[1];
+	p.n_infos = 1;
+	assert_int_equal(sp_profile_unseen(&p), SP_UNSEEN_ATTACH);
+	p.infos = infos;
+	assert_int_equal(sp_profile_unseen(&p), SP_UNSEEN_FORK);
+	/* Of several, one says it although not all do. */
+	p.n_infos = 0;
+	p.parts = parts;
+	p.n_parts = 2;
+	parts[1].unseen = SP_UNSEEN_ATTACH;
+	assert_int_equal(sp_profile_unseen(&p), SP_UNSEEN_ATTACH);
+}
+
+TEST_MAIN(NULL, NULL)
