@@ -193,7 +193,7 @@ static void done(void)
 	liveset_check_clear();
 }
 
-TEST(rounds)
+TEST(turns)
 {
 	struct liveset_check c;
 
