@@ -224,6 +224,8 @@ static int load_library(struct sp_attach_job *job, struct sp_tracee *t,
 		return fail_call(job, r, "loading the library", err);
 	job->function = sp_library_find(&job->library, t->tid, &there);
 	if (!job->function && calls[load].result)
+		job->function = sp_library_find_late(&job->library, t->tid);
+	if (!job->function && calls[load].result)
 		return sp_error_set(err, -EBADF, NULL,
 				    "process %d has loaded another file than "
 				    "the library: it may be hostile; nothing "

@@ -6,7 +6,8 @@
  * I1  Only a file is written to that is proved to be an empty memory file, or
  *     that we have created where its user may create one too.
  * I2  A memory file is sealed, and read after that: its content is the library.
- * I3  A function is called only in a mapping of that very file.
+ * I3  A function is called only in a mapping of that very file, or where the
+ *     process has the library's very code.
  */
 #include "attach/library.h"
 
@@ -356,6 +357,59 @@ uint64_t sp_library_find(const struct sp_library *library, pid_t pid,
 			continue;
 		there->start = m.start;
 		function = m.start + library->function;
+	}
+	free(line);
+	if (maps)
+		fclose(maps);
+	if (dir >= 0)
+		close(dir);
+	return function;
+}
+
+/* Is the mapping code of the library, byte by byte, and has it that address? */
+static bool has_our_code(const struct sp_library *library, pid_t pid,
+			 const struct sp_proc_map *m, uint64_t function)
+{
+	char part[PAGE_BYTES_MIN];
+	uint64_t n = m->end - m->start;
+
+	if (m->mode[2] != 'x' || m->offset > library->n)
+		return false;
+	if (n > library->n - m->offset)
+		n = library->n - m->offset;
+	for (uint64_t at = 0; at < n; at += sizeof(part)) {
+		const size_t size =
+			n - at < sizeof(part) ? n - at : sizeof(part);
+
+		if (!sp_tracee_read(pid, m->start + at, part, size) ||
+		    memcmp(part, (const char *)library->bytes + m->offset + at,
+			   size) != 0)
+			return false;
+	}
+	return function >= m->start && function - m->start < n;
+}
+
+uint64_t sp_library_find_late(const struct sp_library *library, pid_t pid)
+{
+	int dir = sp_proc_open((uint64_t)pid);
+	FILE *maps = dir < 0 ? NULL : sp_proc_stream(dir, "maps");
+	struct sp_proc_file file = {0};
+	uint64_t start = 0, function = 0;
+	struct sp_proc_map m;
+	char *line = NULL;
+	size_t room = 0;
+
+	while (maps && !function && getline(&line, &room, maps) > 0) {
+		if (!sp_proc_parse_map(line, &m) || !strstr(m.path, NAME))
+			continue;
+		if (!m.offset) {
+			start = m.start;
+			file = m.file;
+		} else if (start && sp_proc_is_file(&m.file, &file) &&
+			   has_our_code(library, pid, &m,
+					start + library->function)) {
+			function = start + library->function;
+		}
 	}
 	free(line);
 	if (maps)

@@ -59,6 +59,11 @@ void sp_library_clean_up(struct sp_library_there *there);
 uint64_t sp_library_find(const struct sp_library *library, pid_t pid,
 			 struct sp_library_there *there);
 
+/* The same in a mapping of another file, whose code is the library's: the
+ * loader gives what it has by that name, such as what an attach that was given
+ * up has loaded since the process was looked at.  0: there is none. */
+uint64_t sp_library_find_late(const struct sp_library *library, pid_t pid);
+
 /* A descriptor of our library's file, if the process has mapped the same build
  * of it at address `start`; `name` is the path of that mapping in
  * /proc/PID/maps.  To be closed.  -1: it is another file. */

@@ -10,6 +10,7 @@ import os
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import time
 import unittest
@@ -673,6 +674,42 @@ class Hostile(Case):
     def test_library_in_the_place_of_the_library(self):
         self.check_exchange("sealed", self.target_for_all(
             "libprogram_attached_plugin.so"), "has loaded another file")
+
+    def test_library_that_came_late(self):
+        """One that an attach before has loaded, when that had been given up:
+        the loader has it by the same name.  It is ours, if it has our code."""
+        path = os.path.join(self.dir, "libsampleprof.so")
+        shutil.copy(os.environ["SAMPLEPROF_SO"], path)
+        os.chmod(path, 0o644)
+        talk = attaching.Talk(self, as_nobody(self.target_for_all(
+            "program_attached_places"), path))
+        self.assertEqual(talk.say("exchange")[0], "ready")
+        done = self.attach(talk, "sealed")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(talk.say("go"), OBJECTS)
+        attaching.detach(talk.pid)
+        name, = os.listdir(self.out)
+        self.assertEqual(harness.Profile(os.path.join(self.out, name)).exact,
+                         OBJECTS[1:])
+        talk.end()
+
+    def test_library_of_other_code(self):
+        """It has the library's name and first page.  What differs is behind
+        the last function, so nothing but the check sees it."""
+        with open(os.environ["SAMPLEPROF_SO"], "rb") as f:
+            library = bytearray(f.read())
+        table, = struct.unpack_from("<Q", library, 32)
+        size, n = struct.unpack_from("<HH", library, 54)
+        ends = [offset + length for kind, flags, offset, _, _, length in (
+            struct.unpack_from("<IIQQQQ", library, table + i * size)
+            for i in range(n)) if kind == 1 and flags & 1]
+        self.assertEqual(library[ends[0]], 0)
+        library[ends[0]] = 1
+        path = os.path.join(self.dir, "libsampleprof.so")
+        with open(path, "wb") as f:
+            f.write(library)
+        os.chmod(path, 0o644)
+        self.check_exchange("sealed", path, "has loaded another file")
 
     def jail(self, link):
         """Where /tmp is that link, and there is no /proc."""
