@@ -1,16 +1,22 @@
 #!/usr/bin/python3 -B
 # SPDX-License-Identifier: MIT
-"""Lines of pages have at most 100 characters.
+"""Lines of pages have at most 100 characters, and pages at most so many words.
 
-    prose.py [ROOT]    1, and such lines on standard output
+    prose.py [ROOT]    1, and what is longer on standard output
 
 What cannot be broken may be longer: rows of tables, and code, which is indented
-by four blanks or fenced.
+by four blanks or fenced.  A word is what stands between blanks, of tables too.
 """
+import glob
 import os
 import sys
 
 WIDTH = 100
+# At most so many words in all of the files that match.  What one is raised by
+# is worth more to readers than what they read less of.
+WORDS = [
+    (["docs/contributing.md"], 5000),
+]
 
 
 def pages(root):
@@ -32,6 +38,17 @@ def long_lines(text):
             yield number, len(line)
 
 
+def too_many_words(root):
+    for patterns, most in WORDS:
+        words = 0
+        for pattern in patterns:
+            for path in glob.glob(os.path.join(root, pattern)):
+                with open(path, encoding="utf-8") as page:
+                    words += len(page.read().split())
+        if words > most:
+            yield f"{' '.join(patterns)}: {words} words, more than {most}"
+
+
 def main():
     root = sys.argv[1] if len(sys.argv) > 1 else "."
     found = 0
@@ -41,6 +58,9 @@ def main():
                 print(f"{os.path.relpath(path, root)}:{number}: {length} "
                       f"characters, more than {WIDTH}")
                 found += 1
+    for complaint in too_many_words(root):
+        print(complaint)
+        found += 1
     sys.exit(found > 0)
 
 

@@ -113,6 +113,9 @@ test_tree() {
 	[ -z "$(command -v groff)" ] || accepts man "$lint/man.sh" docs/man 1.2.3
 
 	tree
+	printf 'a %.0s\n' $(seq 5001) >docs/contributing.md
+	refuses "long page" "contributing.md: 5001 words" "$lint/prose.py" .
+	tree
 	printf 'SP_KNOB_TEXT(TWO, two,\n' >>src/agent/process/config.def
 	refuses "undocumented setting" "SAMPLEPROF_TWO is missing" \
 		"$lint/knobs.sh" .
@@ -337,32 +340,33 @@ test_pictures() {
 	refuses "another table" "guide.md is not what draw makes" "${check[@]}"
 }
 
-# A tree of one test, and its page.
-tests_page() {
+# A tree of two tests.
+two_tests() {
 	tree
-	mkdir -p tests/compat/stress
+	mkdir -p tests/compat/stress tests/statistics
 	printf '/* SPDX */\n/*\n * Shows this\n * and that.\n *\n * More.\n */\n' \
 		>tests/compat/stress/test_core.c
-	printf '<!-- tests:%s -->\n' \
-		'begin (made by tests/lint/tests.py)' end >docs/contributing.md
-	"$lint/tests.py" --write .
+	printf '/* SPDX */\n/* Claim. False alarm: 0. */\n' \
+		>tests/statistics/test_law.c
 }
 
 test_tests() {
-	tests_page
+	two_tests
 	accepts tests "$lint/tests.py" .
-	accepts "row of the first paragraph" \
-		grep -qxF '| `stress.core` | Shows this and that. |' docs/contributing.md
-	sed -i s/that/these/ tests/compat/stress/test_core.c
-	refuses "another row" "Shows this and these." "$lint/tests.py" .
-	tests_page
+	"$lint/tests.py" --list . >table
+	accepts "row of the first paragraph" grep -qxF \
+		"$(printf 'compat\t\tstress.core\tShows this and that.')" table
 	printf '/* SPDX */\nint x;\n' >tests/compat/stress/test_more.c
 	refuses "test without a head comment" \
 		"stress.more: its source has no head comment" "$lint/tests.py" .
-	tests_page
+	two_tests
+	sed -i 's/False alarm: 0/More/' tests/statistics/test_law.c
+	refuses "statistical test without its chance" \
+		"statistics.law: does not say its chance" "$lint/tests.py" .
+	two_tests
 	mkdir build
 	echo 'add_test(unit.none true)' >build/CTestTestfile.cmake
-	refuses "test without a row" "unit.none: has no row" \
+	refuses "test without a source" "unit.none: no source is known" \
 		"$lint/tests.py" . build
 }
 

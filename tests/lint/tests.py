@@ -1,22 +1,18 @@
 #!/usr/bin/python3 -B
 # SPDX-License-Identifier: MIT
-"""The tables of tests in docs/contributing.md are the head comments of the
-tests, up to their first empty line; every test of the build has a row, and
-every row a test.
+"""Every test says in its head comment what it shows, up to the first empty line,
+and those of the label statistics with which chance they fail ("False alarm: 0");
+every test of the build has a source, and every source is a test of the build.
 
-    tests.py ROOT [BUILD]    1, and what is wrong on standard output
-    tests.py --write ROOT    write the tables
+    tests.py ROOT [BUILD]         1, and what is wrong on standard output
+    tests.py --list ROOT [BUILD]  a table of what each test shows, and with BUILD
+                                  of the list that runs it
 """
-import difflib
 import glob
 import os
 import re
 import subprocess
 import sys
-
-PAGE = "docs/contributing.md"
-BEGIN = "<!-- tests:begin (made by tests/lint/tests.py) -->\n"
-END = "<!-- tests:end -->\n"
 
 # Label, and which files are its tests: a pattern, and the name of the test, in
 # which {} is the file's.
@@ -50,6 +46,9 @@ LABELS = [
     ("lint", [("tests/lint/*.sh", "lint.{}"), ("tests/lint/*.py", "lint.{}"),
               ("docs/pictures/draw", "lint.pictures")]),
 ]
+# What ctest prints of a test, and the label of the list of long ones.
+NAME = r"Test +#\d+: (\S+)"
+NIGHTLY = "nightly"
 # Each line of the usage of this one is a test.
 PARTS = "lint.library"
 PART = re.compile(r"^  (\w+)(?: [A-Z]+)?  +(.*(?:\n {10,}.*)*)", re.M)
@@ -71,70 +70,67 @@ def head_of(path):
     return re.sub(marks, "", found[1], flags=re.M).strip() if found else ""
 
 
-def join(text):
-    return " ".join(text.split()).replace("|", "\\|")
-
-
-def tests_of(root, patterns):
-    """(name, what it says of itself), in the order of their files."""
-    for pattern, name in patterns:
+def tests_of(root):
+    """(label, name, what it says of itself), in the order of their files."""
+    for label, pattern, name in ((label, *pair) for label, pairs in LABELS
+                                 for pair in pairs):
         for path in sorted(glob.glob(os.path.join(root, pattern))):
             stem = os.path.splitext(os.path.basename(path))[0]
             test = name.format(re.sub("^(test|fuzz)_", "", stem))
             head = head_of(path)
             if test == PARTS:
                 for part, says in PART.findall(head):
-                    yield f"{test}.{part}", join(says)
+                    yield label, f"{test}.{part}", " ".join(says.split())
             else:
-                yield test, join(re.split(r"\n\s*\n|\nUsage:", head)[0])
-
-
-def make_tables(root):
-    """The text between the markers, and the names that have a row."""
-    text, names = "", []
-    for label, patterns in LABELS:
-        rows = list(tests_of(root, patterns))
-        if not rows:
-            continue
-        text += f"\n### {label}\n\n| test | shows |\n|---|---|\n"
-        text += "".join(f"| `{name}` | {says} |\n" for name, says in rows)
-        names += rows
-    return text + "\n", dict(names)
+                says = re.split(r"\n\s*\n|\nUsage:", head)[0]
+                yield label, test, " ".join(says.split())
 
 
 def registered(build):
-    """The tests of a build directory: what has a row.  A .whole one is the
-    long form of a test, nightly.NAME the nightly part of programs.NAME."""
+    """The tests of a build directory, and the lists that run each.  A .whole one
+    is the long form of a test, nightly.NAME the nightly part of programs.NAME."""
     listing = subprocess.run(["ctest", "--test-dir", build, "-N"], check=True,
                              capture_output=True, text=True).stdout
-    return [name.removesuffix(".whole").replace("nightly.", "programs.", 1)
-            for name in re.findall(r"Test +#\d+: (\S+)", listing)]
+    fast = subprocess.run(["ctest", "--test-dir", build, "-N", "-LE", NIGHTLY],
+                          check=True, capture_output=True, text=True).stdout
+    fast = set(re.findall(NAME, fast))
+    lists = {}
+    for test in re.findall(NAME, listing):
+        name = test.removesuffix(".whole").replace("nightly.", "programs.", 1)
+        lists.setdefault(name, set()).add(
+            "ordinary" if test in fast else NIGHTLY)
+    return lists
+
+
+def print_table(tests, lists):
+    print("label\tlists\ttest\tshows")
+    for label, name, says in tests:
+        which = " ".join(sorted(lists.get(name, []), reverse=True))
+        print(f"{label}\t{which}\t{name}\t{says}")
+
+
+def complaints(tests, lists):
+    names = [name for _, name, _ in tests]
+    for label, name, says in tests:
+        if not says:
+            yield f"{name}: its source has no head comment"
+        elif label == "statistics" and "False alarm: " not in says:
+            yield f"{name}: does not say its chance of a false alarm"
+    if lists:
+        yield from (f"{name}: no source is known; see tests/lint/tests.py"
+                    for name in lists if name not in names)
+        yield from (f"{name}: no build runs it" for name in names
+                    if name not in lists)
 
 
 def main():
-    arguments = [a for a in sys.argv[1:] if a != "--write"]
-    root = arguments[0]
-    page = os.path.join(root, PAGE)
-    tables, says = make_tables(root)
-    with open(page, encoding="utf-8") as file:
-        before, now = file.read().split(BEGIN)
-    now, after = now.split(END)
-    if "--write" in sys.argv:
-        with open(page, "w", encoding="utf-8") as file:
-            file.write(before + BEGIN + tables + END + after)
+    arguments = [a for a in sys.argv[1:] if a != "--list"]
+    tests = list(tests_of(arguments[0]))
+    lists = registered(arguments[1]) if len(arguments) > 1 else {}
+    if "--list" in sys.argv:
+        print_table(tests, lists)
         return 0
-    wrong = [f"{name}: its source has no head comment"
-             for name, text in says.items() if not text]
-    if len(arguments) > 1:
-        tests = registered(arguments[1])
-        wrong += [f"{name}: has no row; see tests/lint/tests.py"
-                  for name in tests if name not in says]
-        wrong += [f"{name}: no build runs it" for name in says
-                  if name not in tests]
-    if now != tables:
-        wrong.append(f"{PAGE} has other tables: tests/lint/tests.py --write .")
-        wrong += difflib.unified_diff(now.split("\n"), tables.split("\n"),
-                                      "the page", "the tests", "", "", 0, "")
+    wrong = list(complaints(tests, lists))
     print("\n".join(wrong))
     return 1 if wrong else 0
 
