@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What was measured, as tables in Markdown.  They can be made of any part."""
+"""What was measured, as tables in Markdown, and these as rows between tabs.
+They can be made of any part."""
 
 from pairing import (differences, geometric_mean, interval,
                      interval_of_quotient, mean_ratio, of_row, ratios)
@@ -343,3 +344,28 @@ def document(record):
         parts.append("Not measured: " + "; ".join(
             f"{what}: {why}" for what, why in record["failed"].items()) + ".")
     return "\n\n".join(part for part in parts if part)
+
+
+def summary_and_rows(text):
+    """Of a document what stands before its sections, and {subject: rows} of the
+    tables in them: cells, that of the first column first."""
+    summary, *sections = text.split("\n\n### ")
+    rows = {}
+    for section in sections:
+        subject, _, body = section.partition("\n")
+        rows[subject] = [
+            [cell.strip() for cell in line.strip("| ").split("|")]
+            if line.endswith("|") else [line]
+            for line in body.splitlines()
+            if line and not line.startswith("|--")]
+    return summary, rows
+
+
+def replaced(old, rows):
+    """The lines of a file of tables, SUBJECT and cells between tabs, with other
+    rows for some subjects."""
+    kept = [line for line in old.splitlines()
+            if line.split("\t")[0] not in rows]
+    return "".join(line + "\n" for line in kept + [
+        "\t".join([subject, *cells])
+        for subject, cells in ((s, c) for s in rows for c in rows[s])])

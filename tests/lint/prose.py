@@ -16,6 +16,7 @@ WIDTH = 100
 # is worth more to readers than what they read less of.
 WORDS = [
     (["docs/contributing.md"], 5000),
+    (["docs/benchmarks.md"], 2500),
 ]
 
 
