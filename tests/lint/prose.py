@@ -17,6 +17,7 @@ WIDTH = 100
 WORDS = [
     (["docs/contributing.md"], 5000),
     (["docs/benchmarks.md"], 2500),
+    (["docs/statistics.md", "docs/measurements.md"], 13200),
 ]
 
 

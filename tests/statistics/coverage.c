@@ -38,7 +38,7 @@
  * standard deviation with 0.99.  Of the full form, n = 20000: 0.936 with 0.99.
  *
  * Prints a line for each cell; tests/statistics/coverage_table.py makes the
- * tables of docs/statistics.md of them.
+ * tables of docs/measurements.txt of them.
  */
 #include <math.h>
 #include <stdio.h>

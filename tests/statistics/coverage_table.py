@@ -1,7 +1,7 @@
 #!/usr/bin/python3 -B
 # SPDX-License-Identifier: MIT
 """Run the full grid of `coverage` and write its tables into
-docs/statistics.md, between the markers.  Takes minutes; status 1 if a cell
+docs/measurements.txt, between the markers.  Takes minutes; status 1 if a cell
 fails.
 
     coverage_table.py BUILD_DIR        run BUILD_DIR/tests/statistics/coverage --full
@@ -15,7 +15,7 @@ import textwrap
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
-PAGE = os.path.join(ROOT, "docs", "statistics.md")
+PAGE = os.path.join(ROOT, "docs", "measurements.txt")
 BEGIN = "<!-- coverage:begin (made by tests/statistics/coverage_table.py) -->"
 END = "<!-- coverage:end -->"
 

@@ -26,7 +26,7 @@
  * with probability 0.98; of the full form, at 5000: 0.93 with 0.98.
  *
  * Prints a line for each; tests/statistics/study/run makes of them the tables
- * of docs/statistics.md.
+ * of docs/measurements.txt.
  */
 #include "simulated.h"
 

@@ -53,7 +53,7 @@
 #define RUNS  5
 
 static unsigned int pairs;
-static bool is_long; /* that was asked for: rows of docs/statistics.md, too */
+static bool is_long; /* that was asked for: rows of measurements.txt */
 
 /* What a program does: objects of each function, of one size each. */
 struct program {
@@ -316,7 +316,7 @@ TEST(unlike_noise)
 }
 
 /* Noise that is alike is learnt from all: a function that doubles is found.
- * Noise that is not, and fewer runs, hide it; docs/statistics.md says how much.
+ * Noise that is not, and fewer runs, hide it; measurements.txt says how much.
  */
 TEST(power_with_noise)
 {

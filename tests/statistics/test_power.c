@@ -14,7 +14,7 @@
  * from pairs of recordings that are simulated with fixed seeds: regressions of
  * no change; of the pairs in which the change is promised, those with a
  * regression.  alpha: 1e-7, with bounds at z = 5.4.  The long form has all
- * cells of docs/statistics.md: SAMPLEPROF_TEST_PAIRS=400.
+ * cells of docs/measurements.txt: SAMPLEPROF_TEST_PAIRS=400.
  *
  * Power: promises that are kept in 0.7 are rejected of 100 with 1 - 1e-4; the
  * mutant that forgets the exact totals finds nothing in the cells of programs

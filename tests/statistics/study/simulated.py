@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What tests/statistics/simulated counts, as tables of docs/statistics.md."""
+"""What tests/statistics/simulated counts, as tables of docs/measurements.txt."""
 
 import collections
 import os

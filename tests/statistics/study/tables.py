@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The study's results as tables of docs/statistics.md, and as the figures that
+"""The study's results as tables of docs/measurements.txt, and as the figures that
 the pictures of docs/ are drawn from."""
 
 import statistics
