@@ -181,7 +181,7 @@ static void judge(struct statistics *s, const struct result *of,
 	      fmin(0, (of->covered - 0.95 * n) / sqrt(n * 0.95 * 0.05)));
 }
 
-/* For the table of docs/guide.md. */
+/* For the table of docs/measurements.txt. */
 static void print_figures(const struct result *of, double rate, double most)
 {
 	const double sd = sd_of(&of->error);
