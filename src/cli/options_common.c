@@ -119,7 +119,7 @@ static const struct sp_argument question[] = {
 	 "resident: live, as --metric resident\n"
 	 "mapped: memory that the program took by mmap itself and\n"
 	 "that is there at the end, or --at TIME\n"
-	 "reserved: the same of address space without access\n"
+	 "reserved: address space that is mapped PROT_NONE, likewise\n"
 	 "pinned: free memory that cannot go back, because a live\n"
 	 "object lies beside it\n"
 	 "default: live if the process runs or was killed, else\n"

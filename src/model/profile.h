@@ -134,10 +134,10 @@ struct sp_sample {
 };
 
 /*
- * Samples as a stream of events in the order of time.  Each is settled once:
- * when it ends, and those that are alive at the end of their process then, by
- * ids.  Before, each that is alive for a nanosecond at least is born; at one
- * moment others end first.  Where no frees were recorded all are only settled.
+ * Samples as a stream of events in the order of time.  Each sample is SETTLED
+ * once: at its free, or at process end, there in the order of ids.  A sample
+ * that lives for at least a nanosecond is BORN before; at one moment, ends come
+ * before births.  If no frees were recorded, samples are only settled.
  */
 enum sp_sample_event {
 	/* It is alive from now on: until it has ended freed_ns may be

@@ -51,13 +51,12 @@ static struct sp_interval subtract_interval(double from, struct sp_interval i)
 }
 
 /*
- * What the allocator has of the memory that anybody may have.  By its own
- * counts it is that, less what it has for itself at most, of which nobody knows
- * how much is resident.  Without counts it is the objects at least, and the
- * mappings that they are in at most.  These are the value where both agree.
- * Where they are less than the counts say, what is free may lie elsewhere, or
- * never have been written to, as in a slab that is new: the counts are the
- * value, and the mappings the least.
+ * The allocator's part of the memory that it shares with others.  Its counters
+ * say it, less at most what it needs for itself; how much of that is resident
+ * is not known.  Without counters it is at least the objects, and at most the
+ * mappings that they are in.  If the mappings hold less than the counters say,
+ * the mappings are the lower limit and the counters the value: free memory may
+ * lie elsewhere, or was never written to, as in a new slab.
  */
 static struct sp_interval taken_of_other(const struct heap *h,
 					 const struct sp_control_memory *m,

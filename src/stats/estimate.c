@@ -108,10 +108,9 @@ static const char *why_without(const struct sp_profile *profile)
 }
 
 /*
- * Only totals decide which classes stand alone, never samples: a stratum that
- * exists because the subset was sampled in it makes up for none of those where
- * it was missed.  And with few samples to be expected, that there are any says
- * too much already.
+ * Only totals decide which classes are strata of their own.  Strata chosen by
+ * samples would be biased: they exist only where the subset was sampled.  A
+ * class that expects few samples is no stratum for the same reason.
  */
 static void choose_strata(struct sp_population *population,
 			  uint64_t period_bytes)
@@ -148,8 +147,8 @@ static double gap_of(double most, double unsampled, double least)
 }
 
 /*
- * (E61) What was not recorded is all that was allocated but for what the
- * samples prove.  Of a file of which a part is missing nobody knows which.
+ * (E61) All that was allocated may be missing, less what the samples prove.  If
+ * a part of the file is missing, any row may have it.
  */
 static void find_gap(struct sp_population *population,
 		     const struct sp_profile *profile)
@@ -211,8 +210,8 @@ static const struct sp_acc *class_acc(const struct sp_class_sums *sums,
 	return NULL;
 }
 
-/* What the value of bytes needs of a class without samples of the subset: its
- * samples say nothing of the subset, and only keep the total down. */
+/* What the value of bytes needs of a class in which the subset has no samples:
+ * the samples of others only lower what is unseen of its total. */
 static void add_other_bytes(struct sp_stratum *others,
 			    const struct sp_class_total *total,
 			    const struct sp_acc *all)
@@ -380,7 +379,7 @@ static double lower_objects(const struct row *row, double prob)
 #define SETTLED 1e-3
 #define TURNS   40
 
-/* That a row that expects so many samples has as many as it takes to count. */
+/* The chance that a row which expects so many samples has enough to count. */
 static double chance_of_samples(const struct row *row, double expected)
 {
 	return row->samples_min > 1
@@ -389,11 +388,10 @@ static double chance_of_samples(const struct row *row, double expected)
 }
 
 /*
- * (E41) A row that is shown has a sample; one that has none is not there to be
- * right.  So its lower limit may fail in that share of the runs in which there
- * is a sample, of which an amount at the limit has so many: `hits` for each
- * unit of it.  From above, so that what settles is not below the limit by more
- * than it says.
+ * (E41) Rows without samples are not shown, so they cannot count as covered.
+ * So the lower limit of a row may fail in a share of the runs in which the row
+ * has a sample.  An amount at the limit expects `hits` samples for each unit.
+ * The iteration starts above the limit and stops above it.
  */
 static double lower_if_seen(const struct row *row, double half, double hits)
 {

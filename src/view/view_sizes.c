@@ -149,8 +149,8 @@ void sp_view_sizes_print(FILE *out, const struct sp_profile *profile,
 	}
 	if (profile->class_slack_bytes)
 		fprintf(out,
-			"  up to %s of what was allocated is in no row: not "
-			"published when the file ends\n",
+			"  up to %s is missing: threads had not published it "
+			"when the file ended\n",
 			sp_text_bytes((double)profile->class_slack_bytes).text);
 }
 

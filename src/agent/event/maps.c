@@ -94,7 +94,7 @@ static void record_end(const struct sp_maps_call *call, uint64_t start,
 		sp_diag_lose(SP_LOSS_MAP, 1);
 }
 
-/* What another's change has left to us; with whatever lane is free. */
+/* Write what is UNWRITTEN (livemaps.c), with any free lane. */
 static void write_owed(void)
 {
 	struct sp_thread *t = &sp_thread;
@@ -196,7 +196,7 @@ static bool append_mapping(struct sp_lane *lane, struct sp_span *s,
 	return false;
 }
 
-/* A reader takes it for unmapped: its end would not be recorded. */
+/* The reader takes it for unmapped, since its end would not be recorded. */
 static void give_up(const struct sp_span *s)
 {
 	const struct sp_maps_call call = {sp_livemaps_number(), s->time_ns, 0};
@@ -235,8 +235,9 @@ static bool is_allocators(const struct sp_call_frame *frame)
 			    sp_next_provider_map();
 }
 
-/* A mapping; of a call that found the table taken it is not known whether there
- * is one: its old place had one, or parts of its range are without access. */
+/* A mapping.  If the table was locked, whether this call made one is decided
+ * later: whether its old place had one, or its range has parts without access.
+ */
 struct made {
 	struct sp_span span;
 	enum { IS_MADE, IS_MOVED, IS_OPENED } how;
@@ -299,7 +300,7 @@ static void take_mapping(struct made *m, const struct sp_call_frame *frame)
 	sp_marks_complete();
 }
 
-/* Which segment the record goes to is not known; too early a one means that it
+/* The record's segment is not known yet.  If this one is too early, the record
  * is written twice. */
 static void record_nested(struct sp_span *s)
 {

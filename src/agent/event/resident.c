@@ -25,15 +25,15 @@
 /* Facts about it: a limit that goes up and down does not fill the file. */
 #define LIMIT_CHANGES_MAX 100u
 
-/* Which process the following are about: a forked child begins anew. */
+/* The process of the variables below: a forked child begins anew. */
 static _Atomic uint32_t generation;
 static _Atomic uint64_t next_rss_ns;
 /* The limit of memory as it was last read; 0: as at the start. */
 static _Atomic uint64_t limit_bytes;
 static _Atomic uint32_t limit_changes;
 
-/* The second number of the file: resident pages.  Its stack is not that of the
- * record that is written after it. */
+/* The second number of the file: resident pages.  A function of its own, so
+ * that its buffer is not on the stack while the record is written. */
 static __attribute__((noinline)) uint64_t resident_bytes(void)
 {
 	char text[48]; /* two numbers */
@@ -50,7 +50,7 @@ static __attribute__((noinline)) uint64_t resident_bytes(void)
 	return pages * sp_sys_page_bytes();
 }
 
-/* From that time on the limit is another one.  With whatever lane is free. */
+/* Record that the limit has changed, with any free lane. */
 static void record_limit(uint64_t now_ns, uint64_t bytes)
 {
 	char key[48] = "limit.memory.", digits[24];
@@ -107,8 +107,8 @@ static void watch_limit(const struct sp_process *process, uint64_t now_ns,
 	sp_period_press(rss_bytes >= from);
 }
 
-/* Called last, so that nothing else of this file is on the stack then; nor is
- * the record while the kernel is asked. */
+/* Called last to keep stack use low: the record and the buffer of the kernel's
+ * answer are not on the stack at the same time. */
 static __attribute__((noinline)) void append_rss(uint64_t now_ns,
 						 uint64_t rss_bytes)
 {

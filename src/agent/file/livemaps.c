@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * I1  Only the holder of `busy` touches `live` and the state of the pass.
- * I2  Who holds `busy` first applies what waits, and whoever puts a change into
- *     the queue tries to get `busy` after that.  The holder looks at the queue
- *     again after he gave `busy` back: all of that is sequentially consistent,
- *     so one of the two applies it.  After many rounds he leaves it to the next
- *     holder.  Nobody sees the table without what was put before he took it.
- * I3  A mapping is written to segment s, put into the table or the queue, and
- *     then its thread looks at the number of the current segment.  If a pass
- *     over the table comes after the putting it finds it.  If it came before, s
- *     had ended, so that the thread finds another number and writes it once
- *     more.
- * I4  An unmapping leaves the table, or is in the queue, before its record is
- *     written.  So what a pass still finds has its end, if it has one, in the
- *     new segment or a later one.
- * I5  What was moved or opened by a change that waited is in the table before
- *     it has a record, and says so (UNWRITTEN) until it has one.  It is written
- *     to the segment that is the current one after that, or else the pass to
- *     the next one finds it in the table, as anything else.  Two may write it;
- *     what records of one number have in common counts once.
- * I6  The table is of an epoch, and so is each change that waits.  A child has
- *     another, so nothing of its parent's counts, even if a signal handler has
- *     forked while it interrupted the holder, who goes on in the child.
+ * I2  The holder of `busy` applies the queue first.  A thread that enqueues a
+ *     change then tries `busy`; the holder looks at the queue again after it
+ *     has released `busy`.  All of that is sequentially consistent, so one of
+ *     the two applies the change.  After many rounds the holder leaves the
+ *     queue to the next one.  Each holder sees all that was enqueued before.
+ * I3  A thread writes a mapping to segment s, puts it into the table or the
+ *     queue, and then reads the number of the current segment.  A pass over the
+ *     table that comes later finds the mapping.  If the pass came before, s had
+ *     ended: the thread reads another number and writes the mapping once more.
+ * I4  A mapping leaves the table, or its end is in the queue, before the record
+ *     of the end is written.  So of each mapping that a pass still finds the
+ *     end, if there is one, is in the new segment or a later one.
+ * I5  A mapping from a queued change is UNWRITTEN until its record is written:
+ *     to the segment that is current then, or by the pass to the next segment,
+ *     which finds it in the table.  If both write it, the reader counts once
+ *     what records of one number have in common.
+ * I6  The table and each queued change have an epoch.  A child has another one,
+ *     so nothing of its parent counts, even if a signal handler forked while it
+ *     interrupted the holder, which goes on in the child.
  */
 #include "agent/file/livemaps.h"
 

@@ -174,8 +174,8 @@ static unsigned int gather_waiting(uint64_t last)
 	return waiting;
 }
 
-/* In a child that a signal handler has forked in here the cell may be another's
- * by now. */
+/* If a signal handler forked in here, the cell may by now be another thread's
+ * in the child. */
 bool sp_mapqueue_take(sp_mapqueue_fn *fn)
 {
 	unsigned int waiting;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * I1  A slot's totals only grow.
- * I2  Each thread that has counted anything since the profile began is an
- *     owner: of a slot, of a place beside those that share slot 0, or one of
- *     `unknown_threads`.  Until sp_slots_claim, what was held is the word
- *     `owned` alone: the end of an attached profile may take that away.
+ * I2  Each thread that has counted anything since the profile began owns a
+ *     slot, or a place beside those that share slot 0, or is one of
+ *     `unknown_threads`.  Until sp_slots_claim a thread holds only `owned`, and
+ *     detach may reset that.
  */
 #include "agent/file/slots.h"
 
@@ -287,8 +287,8 @@ void sp_slots_name(uint16_t slot, char ret[SP_FORMAT_THREAD_NAME_MAX])
 		sp_names_get(sp_tid_own(), ret);
 }
 
-/* What is greater: the size counts are behind if a signal handler has left a
- * count between the two. */
+/* The greater of the two: a signal handler that left between the two counts
+ * has left the size counts behind. */
 static uint64_t later_count(uint64_t by_size, uint64_t slot)
 {
 	return by_size > slot ? by_size : slot;

@@ -115,10 +115,10 @@ static inline uint64_t sp_thread_take_used(void)
  * nothing is charged, if it must take the cold path.  There it is counted when
  * it was made: the call in between may fail, throw or never return.
  *
- * What is less than nothing goes cold and is taken back at once.  In between a
- * signal handler's allocation goes cold, too, and its event has that charge
- * among what was used (I1): the taking back sets that right.  If the handler
- * leaves by siglongjmp just there, the next allocation goes cold as well.
+ * If the countdown goes negative, undo the charge and take the slow path.  A
+ * signal handler that allocates in between takes the slow path, too, and its
+ * event counts this charge (I1); undoing the charge corrects that.  If the
+ * handler leaves by siglongjmp there, the next allocation is slow as well.
  *
  * A request beyond 2^63 bytes, which is refused below, may pass:
  * sp_thread_take_back.  Context: hot.

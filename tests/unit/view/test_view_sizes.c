@@ -83,7 +83,8 @@ TEST_OF(struct page *page, sizes, setup, page_teardown)
 			 "32 B, 99 % at most 4 KiB\n");
 	assert_has(text, "  of the bytes   half at most 1 MiB, 90 % at most "
 			 "1 MiB, 99 % at most 1 MiB\n");
-	assert_has(text, "up to 2.00 KiB of what was allocated is in no row");
+	assert_has(text,
+		   "up to 2.00 KiB is missing: threads had not published it");
 	assert_has(print(page, false), "\u2588\u2588\u2588\n");
 }
 
