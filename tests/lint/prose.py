@@ -15,6 +15,7 @@ WIDTH = 100
 # At most so many words in all of the files that match.  What one is raised by
 # is worth more to readers than what they read less of.
 WORDS = [
+    (["README.md", "src/README.md", "docs/*.md"], 90000),
     (["docs/contributing.md"], 5000),
     (["docs/benchmarks.md"], 2500),
     (["docs/statistics.md", "docs/measurements.md"], 13200),
