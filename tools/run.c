@@ -214,8 +214,8 @@ static void add_symbols(const struct recordings *all, pid_t ours, bool is_quiet,
 	if (n_lost && !is_quiet)
 		fprintf(stderr,
 			PROGRAM ": %zu mapped file%s gone without names: too "
-				"few descriptors (ulimit -n) or too little "
-				"memory to keep %s\n",
+				"few descriptors (ulimit -n), memory or time "
+				"to keep %s\n",
 			n_lost, n_lost == 1 ? " is" : "s are",
 			n_lost == 1 ? "it" : "them");
 }

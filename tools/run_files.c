@@ -80,6 +80,7 @@ void run_files_end(struct run_files *f)
 {
 	if (!f->is_running)
 		return;
+	sp_kept_stop(f->kept);
 	pthread_mutex_lock(&f->lock);
 	f->is_over = true;
 	pthread_cond_signal(&f->over);

@@ -135,6 +135,19 @@ char sp_proc_state(uint64_t pid)
 	return tid < 0 ? '\0' : read_state(pid, (uint64_t)tid);
 }
 
+uint64_t sp_proc_parent(uint64_t pid)
+{
+	char path[64], text[STAT_BYTES];
+	const char *fields;
+	uint64_t parent = 0;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/stat", pid);
+	fields = read_stat(path, text);
+	if (!fields || sscanf(fields, "%*c %" SCNu64, &parent) != 1)
+		return 0;
+	return parent;
+}
+
 /* ---- who it is ---- */
 
 /* Field 22; the text begins with field 3. */

@@ -30,6 +30,10 @@ FILE *sp_proc_stream(int dir, const char *name);
  * is stopped; 0: it has gone. */
 char sp_proc_state(uint64_t pid);
 
+/* The process that began it, or took it over; 0: it has gone, or there is none
+ * that we see. */
+uint64_t sp_proc_parent(uint64_t pid);
+
 struct sp_proc_identity {
 	uint64_t own_pid; /* the id that it has in its own namespace */
 	/* Field 22 of /proc/PID/stat; 0: its clock is another than ours. */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,8 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
+#include "base/family.h"
 #include "base/proc.h"
 #include "base/regular.h"
 #include "control/mapped.h"
@@ -33,8 +36,10 @@ struct file {
 	struct sp_proc_file id; /* as maps has it */
 	char *path;             /* without " (deleted)" */
 	int fd;                 /* -1: it is no ELF file, or cannot be had */
-	bool has_no_room;       /* ... or there was no room for it */
-	dev_t dev;              /* of the file, also if fd is a copy */
+	/* ... or there was no room or no time for it, a file of this user's
+	 * processes */
+	bool has_no_room;
+	dev_t dev; /* of the file, also if fd is a copy */
 	ino_t inode;
 };
 
@@ -43,10 +48,24 @@ struct sp_kept {
 	size_t n, room;
 	size_t n_open, open_max;
 	uint64_t copied;
+	/* When the look that is under way has to end. */
+	uint64_t until_ns;
+	atomic_bool is_over;
 	/* The mounts of the beginning. */
 	uint64_t *mounts;
 	size_t n_mounts, mounts_room;
 };
+
+static bool is_time_over(const struct sp_kept *kept)
+{
+	return atomic_load_explicit(&kept->is_over, memory_order_relaxed) ||
+	       sp_clock_ns() >= kept->until_ns;
+}
+
+void sp_kept_stop(struct sp_kept *kept)
+{
+	atomic_store_explicit(&kept->is_over, true, memory_order_relaxed);
+}
 
 /* ---- mounts ---- */
 
@@ -138,7 +157,7 @@ static bool is_elf(int fd)
 	       !memcmp(magic, ELFMAG, SELFMAG);
 }
 
-/* A copy in memory; -1: there is no room for it. */
+/* A copy in memory; -1: there is no room or no time for it. */
 static int copy_file(struct sp_kept *kept, int fd, const struct stat *st)
 {
 	char *piece = malloc(PIECE);
@@ -149,7 +168,7 @@ static int copy_file(struct sp_kept *kept, int fd, const struct stat *st)
 	if (piece && st->st_size > 0 &&
 	    (uint64_t)st->st_size <= COPIED_MAX - kept->copied)
 		copy = memfd_create("sampleprof", MFD_CLOEXEC);
-	while (copy >= 0 && at < st->st_size &&
+	while (copy >= 0 && at < st->st_size && !is_time_over(kept) &&
 	       (n = pread(fd, piece, PIECE, at)) > 0 &&
 	       write(copy, piece, (size_t)n) == n)
 		at += n;
@@ -166,7 +185,7 @@ static int copy_file(struct sp_kept *kept, int fd, const struct stat *st)
 /* `fd` is the module's now; -1: the file cannot be had, and is not to be asked
  * for again. */
 static void put_file(struct sp_kept *kept, const struct sp_proc_file *id,
-		     const char *path, int fd)
+		     const char *path, int fd, bool is_other)
 {
 	struct file file = {.id = *id, .fd = fd};
 	struct stat st = {0};
@@ -177,7 +196,7 @@ static void put_file(struct sp_kept *kept, const struct sp_proc_file *id,
 	}
 	if (file.fd >= 0 && !is_lasting(kept, sp_mapped_mount(fd))) {
 		file.fd = copy_file(kept, fd, &st);
-		file.has_no_room = file.fd < 0;
+		file.has_no_room = file.fd < 0 && !is_other;
 		close(fd);
 	}
 	file.dev = st.st_dev;
@@ -185,7 +204,7 @@ static void put_file(struct sp_kept *kept, const struct sp_proc_file *id,
 	if (file.fd >= 0 && kept->n_open >= kept->open_max) {
 		close(file.fd);
 		file.fd = -1;
-		file.has_no_room = true;
+		file.has_no_room = !is_other;
 	}
 	file.path = strndup(path, path_bytes(path));
 	if (!file.path || kept->n == FILES_MAX ||
@@ -206,9 +225,10 @@ void sp_kept_add(struct sp_kept *kept, const char *path)
 	char *real = realpath(path, NULL);
 	struct sp_proc_file id;
 
+	kept->until_ns = sp_clock_ns() + SP_KEPT_LOOK_NS;
 	if (fd >= 0 && real && sp_proc_name_file(fd, &id) == 0 &&
 	    !is_known(kept, &id, real))
-		put_file(kept, &id, real, fd);
+		put_file(kept, &id, real, fd, false);
 	else if (fd >= 0)
 		close(fd);
 	free(real);
@@ -230,7 +250,8 @@ static int open_exe(uint64_t pid, const struct sp_proc_file *id)
 }
 
 /* A memory file that the process still has open. */
-static int open_descriptor(int dir, const struct sp_proc_file *id)
+static int open_descriptor(const struct sp_kept *kept, int dir,
+			   const struct sp_proc_file *id)
 {
 	const int place = openat(dir, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *fds = place >= 0 ? fdopendir(place) : NULL;
@@ -242,7 +263,8 @@ static int open_descriptor(int dir, const struct sp_proc_file *id)
 			close(place);
 		return -1;
 	}
-	while (fd < 0 && (entry = readdir(fds)) != NULL) {
+	while (fd < 0 && !is_time_over(kept) &&
+	       (entry = readdir(fds)) != NULL) {
 		struct sp_proc_file file;
 		struct stat st;
 
@@ -273,11 +295,11 @@ static void look_at_map(struct sp_kept *kept, uint64_t pid, int dir,
 	if (fd < 0)
 		fd = open_exe(pid, &map->file);
 	if (fd < 0 && !is_other)
-		fd = open_descriptor(dir, &map->file);
-	put_file(kept, &map->file, map->path, fd < 0 ? -1 : fd);
+		fd = open_descriptor(kept, dir, &map->file);
+	put_file(kept, &map->file, map->path, fd < 0 ? -1 : fd, is_other);
 }
 
-void sp_kept_look(struct sp_kept *kept, uint64_t pid)
+static void look_at(struct sp_kept *kept, uint64_t pid)
 {
 	struct sp_proc_identity identity;
 	struct sp_proc_map map;
@@ -290,7 +312,7 @@ void sp_kept_look(struct sp_kept *kept, uint64_t pid)
 		return;
 	maps = sp_proc_identify(pid, &identity) ? sp_proc_stream(dir, "maps")
 						: NULL;
-	while (maps && getline(&line, &room, maps) > 0)
+	while (maps && !is_time_over(kept) && getline(&line, &room, maps) > 0)
 		if (sp_proc_parse_map(line, &map))
 			look_at_map(kept, pid, dir, &map,
 				    sp_proc_is_other(&identity));
@@ -300,84 +322,21 @@ void sp_kept_look(struct sp_kept *kept, uint64_t pid)
 	close(dir);
 }
 
-struct process {
-	uint64_t pid, parent;
-	bool is_ours;
-};
-
-/* The second number behind the name, which may have brackets. */
-static uint64_t parent_of(const char *pid)
+void sp_kept_look(struct sp_kept *kept, uint64_t pid)
 {
-	char path[300], text[512];
-	const char *end;
-	uint64_t parent = 0;
-	size_t n = 0;
-	FILE *in;
-
-	snprintf(path, sizeof(path), "/proc/%s/stat", pid);
-	in = fopen(path, "re");
-	if (in) {
-		n = fread(text, 1, sizeof(text) - 1, in);
-		fclose(in);
-	}
-	text[n] = '\0';
-	end = strrchr(text, ')');
-	if (end)
-		sscanf(end, ") %*c %" SCNu64, &parent);
-	return parent;
-}
-
-static struct process *list_processes(size_t *ret_n)
-{
-	struct process *list = NULL;
-	struct dirent *entry;
-	DIR *proc = opendir("/proc");
-	size_t room = 0;
-
-	*ret_n = 0;
-	while (proc && (entry = readdir(proc)) != NULL) {
-		const uint64_t pid = strtoull(entry->d_name, NULL, 10);
-
-		if (pid && !sp_array_reserve((void **)&list, &room, *ret_n,
-					     sizeof(*list)))
-			list[(*ret_n)++] = (struct process){
-				pid, parent_of(entry->d_name), false};
-	}
-	if (proc)
-		closedir(proc);
-	return list;
-}
-
-static bool is_marked(const struct process *list, size_t n, uint64_t pid)
-{
-	for (size_t i = 0; i < n; i++)
-		if (list[i].pid == pid)
-			return list[i].is_ours;
-	return false;
+	kept->until_ns = sp_clock_ns() + SP_KEPT_LOOK_NS;
+	look_at(kept, pid);
 }
 
 void sp_kept_look_below(struct sp_kept *kept)
 {
-	const uint64_t self = (uint64_t)getpid();
-	bool is_more = true;
-	size_t n;
-	struct process *list = list_processes(&n);
+	struct sp_family family;
 
-	/* One generation after the other. */
-	while (is_more) {
-		is_more = false;
-		for (size_t i = 0; i < n; i++) {
-			struct process *p = &list[i];
-
-			if (p->is_ours || (p->parent != self &&
-					   (p->parent <= 1 ||
-					    !is_marked(list, n, p->parent))))
-				continue;
-			p->is_ours = is_more = true;
-			sp_kept_look(kept, p->pid);
-		}
-	}
-	free(list);
+	kept->until_ns = sp_clock_ns() + SP_KEPT_LOOK_NS;
+	if (sp_family_find((uint64_t)getpid(), kept->until_ns, &family) == 0)
+		for (size_t i = 0; i < family.n && !is_time_over(kept); i++)
+			look_at(kept, family.pids[i]);
+	sp_family_free(&family);
 }
 
 /* ---- afterwards ---- */

@@ -10,7 +10,7 @@
  * system that was mounted later is copied into memory, so that it can be
  * unmounted; all else is kept open.  How files are opened: control/mapped.h.
  *
- * For one thread at a time.
+ * For one thread at a time, but for sp_kept_stop().
  */
 struct sp_kept;
 
@@ -21,11 +21,18 @@ void sp_kept_free(struct sp_kept *kept);
 /* The file at `path`, before a program is started from it. */
 void sp_kept_add(struct sp_kept *kept, const char *path);
 
-/* What the process has mapped now; what cannot be opened is left out. */
+/* What the process has mapped now; what cannot be opened is left out, and what
+ * is not seen within SP_KEPT_LOOK_NS. */
+#define SP_KEPT_LOOK_NS 1000000000u
 void sp_kept_look(struct sp_kept *kept, uint64_t pid);
 
-/* The same for all processes that descend from this one. */
+/* The same for all processes that descend from this one; that time is for all
+ * of them. */
 void sp_kept_look_below(struct sp_kept *kept);
+
+/* From any thread: nothing more is to be kept, and a look that is under way
+ * ends soon. */
+void sp_kept_stop(struct sp_kept *kept);
 
 /*
  * The files that cannot be found any more by their names, as this process sees
@@ -37,6 +44,6 @@ void sp_kept_look_below(struct sp_kept *kept);
 const char *sp_kept_gone(struct sp_kept *kept, size_t i,
 			 char ret_file[SP_KEPT_FILE_BYTES]);
 
-/* Of the files that cannot be found any more, those that there was no room
- * for. */
+/* Of the files that cannot be found any more, those that there was no room or
+ * no time for: files of processes of this user alone. */
 size_t sp_kept_left_out(const struct sp_kept *kept);
