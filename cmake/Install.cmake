@@ -18,6 +18,11 @@ if(TARGET sampleprof)
   install(TARGETS sampleprof LIBRARY DESTINATION ${SP_PRIVATE_LIBDIR}
     COMPONENT agent)
 endif()
+get_target_property(SP_AGENT_DIR sp_agent_core BINARY_DIR)
+if(TARGET sampleprof-unwind)
+  install(FILES ${SP_AGENT_DIR}/libsampleprof-unwind.so
+    DESTINATION ${SP_PRIVATE_LIBDIR} COMPONENT agent)
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/sampleprof
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 
@@ -82,6 +87,12 @@ foreach(component agent tools)
     RENAME copyright COMPONENT ${component})
   install(FILES ${compressed} DESTINATION ${docs} COMPONENT ${component})
 endforeach()
+# What the licence of a copy of libunwind asks for.
+set(theirs /usr/share/doc/libunwind-dev/copyright)
+if(TARGET sampleprof-unwind AND EXISTS ${theirs})
+  install(FILES ${theirs} DESTINATION ${SP_AGENT_DOCDIR}
+    RENAME copyright.libunwind COMPONENT agent)
+endif()
 get_property(all GLOBAL PROPERTY SP_COMPRESSED)
 add_custom_target(sampleprof-compressed ALL DEPENDS ${all})
 

@@ -10,6 +10,7 @@
 BUILD_PACKAGES=(
 	build-essential cmake pkg-config
 	systemtap-sdt-dev    # the library has probes
+	libunwind-dev patchelf # SAMPLEPROF_UNWIND=libunwind
 	libdw-dev libelf-dev # the report reads symbols and line tables
 	libiberty-dev        # the report demangles C++ and Rust names
 	zlib1g-dev           # exports are compressed

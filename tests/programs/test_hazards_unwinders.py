@@ -5,6 +5,7 @@ SAMPLEPROF_TEST_UNWINDERS is the number of runs of each kind (default 1),
 SAMPLEPROF_TEST_UNWINDERS_S the seconds of each (default 0.3, and 1 in the
 nightly list)."""
 
+import itertools
 import os
 import shutil
 
@@ -15,6 +16,9 @@ RUNS = int(os.environ.get("SAMPLEPROF_TEST_UNWINDERS", "1"))
 SECONDS = float(os.environ.get("SAMPLEPROF_TEST_UNWINDERS_S",
                                harness.rounds(0.3, 1)))
 PLUGINS = 100
+COPY = os.path.join(os.path.dirname(os.environ["SAMPLEPROF_SO"]),
+                    "libsampleprof-unwind.so")
+UNWINDERS = ("tables", "libunwind")[:1 + os.path.exists(COPY)]
 PROFILER = harness.LIBDIR + "libprofiler.so.0"
 
 
@@ -29,15 +33,17 @@ class Unwinders(hazards.Case):
             yield path
 
     def undisturbed(self, plugins, preload=(), **env):
-        for period in ("1", "4K", "512K"):
-            with self.subTest(period=period):
+        for period, unwind in itertools.product(("1", "4K", "512K"),
+                                                UNWINDERS):
+            with self.subTest(period=period, unwind=unwind):
                 result = self.execute(
                     harness.target("program_hazard_unwinders"),
                     int(1000 * SECONDS), *plugins, period=period, env=env,
-                    preload=preload, max_file="16M")
+                    preload=preload, max_file="16M", unwind=unwind)
                 self.assertIn(b"undisturbed\n", result.stdout)
                 profile = self.profile_of(result).require_samples()
                 self.assertEqual(profile.end, "clean")
+                self.assertEqual(profile.settings["unwinder"], unwind)
                 for path in result.paths:
                     os.unlink(path)
 

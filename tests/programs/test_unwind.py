@@ -9,12 +9,16 @@ import collections
 import os
 import platform
 import re
+import shutil
 import subprocess
 
 import harness
 
 # What the slow path may take of a program's stack.
 STACK_BYTES = 8192
+
+COPY = os.path.join(os.path.dirname(os.environ["SAMPLEPROF_SO"]),
+                    "libsampleprof-unwind.so")
 
 # Programs of the system, which have no frame pointers: following what stands
 # in the register must do no harm.
@@ -117,12 +121,45 @@ class Unwind(harness.Case):
                         any(s[:len(frames)] == frames for s in found),
                         (unwind, frames, found))
 
-    def test_old_name(self):
-        """libunwind is what the tables were called."""
-        _, profile = self.run_stacks(unwind="libunwind")
-        self.assertEqual(profile.settings["unwinder"], "tables")
-        _, right = self.run_stacks()
-        self.assertEqual(self.named_stacks(profile), self.named_stacks(right))
+    def test_libunwind(self):
+        """The stacks of the tables."""
+        if not os.path.exists(COPY):
+            self.skipTest("built without libunwind: install libunwind-dev "
+                          "and patchelf")
+        for program in (harness.target("program_unwind"), "stacks"), (
+                harness.target("program_unwind_rare"), "all"):
+            found = []
+            for unwind in ("libunwind", "tables"):
+                profile = self.execute(*program, period=1,
+                                       unwind=unwind).profile()
+                self.assertEqual(profile.settings["unwinder"], unwind)
+                self.assertEqual((profile.end, profile.lost()), ("clean", {}))
+                found.append(collections.Counter({
+                    tuple((f["function"], f.get("line"))
+                          for f in s["frames"]): s["samples"]
+                    for s in profile.stacks}))
+            self.assertEqual(*found)
+
+    def test_libunwind_is_missing(self):
+        """Then it is the tables, and one note says why."""
+        library = os.path.join(self.dir, "libsampleprof.so")
+        shutil.copy(os.environ["SAMPLEPROF_SO"], library)
+        for content in (None, b"no library"):
+            if content:
+                with open(os.path.join(self.dir, os.path.basename(COPY)),
+                          "wb") as f:
+                    f.write(content)
+            result = self.execute(
+                "/bin/true", shim=False, clean=False,
+                env={**self.environment(shim=False), "LD_PRELOAD": library,
+                     "SAMPLEPROF_UNWIND": "libunwind",
+                     "SAMPLEPROF_OUT": os.path.join(self.dir, "a.sprof")})
+            self.assertEqual(result.returncode, 0)
+            self.assertRegex(result.stderr.decode(),
+                             r"stacks are found by tables, not by libunwind: "
+                             r"\S*libsampleprof-unwind.so (is|cannot)")
+            text = harness.report(os.path.join(self.dir, "a.sprof"))
+            self.assertEqual(re.sub(r"\s+", " ", text).count("not by libunwind"), 1)
 
     def test_nothing_is_loaded(self):
         """The process has the objects that it has alone, and the library."""

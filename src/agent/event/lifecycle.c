@@ -42,6 +42,7 @@
 #include "agent/thread/size_counts.h"
 #include "agent/unwind/lane.h"
 #include "agent/unwind/modules.h"
+#include "agent/unwind/peer.h"
 #include "agent/unwind/stack_bounds.h"
 
 #include "agent/sys/poison.h"
@@ -66,6 +67,23 @@ static void open_early(struct sp_thread *t)
 	atomic_store(&sp_process.phase, SP_PROCESS_OFF);
 }
 
+static void choose_unwinder(void)
+{
+	static char why[SP_PEER_WHY_BYTES];
+
+	if (sp_process.config.unwind == SP_CONFIG_UNWIND_FP)
+		sp_stack_follow(SP_STACK_POINTERS);
+	if (sp_process.config.unwind != SP_CONFIG_UNWIND_PEER)
+		return;
+	if (sp_peer_init_beside(why))
+		sp_stack_follow(SP_STACK_LIBUNWIND);
+	else
+		sp_process_diagnose(&sp_process,
+				    "stacks are found by tables, not by "
+				    "libunwind: ",
+				    why, "");
+}
+
 /* From "nothing known" to "started", once the settings are there, which stand
  * in the environment. */
 static void start_process(struct sp_thread *t, char *const *settings)
@@ -88,8 +106,7 @@ static void start_process(struct sp_thread *t, char *const *settings)
 	else
 		sp_modules_init(sp_process.exe_path);
 	sp_stack_bounds_init(environ, sp_process.attached.main_thread);
-	if (sp_process.config.unwind == SP_CONFIG_UNWIND_FP)
-		sp_stack_follow_pointers();
+	choose_unwinder();
 	atomic_store_explicit(&sp_process.phase, SP_PROCESS_RUNNING,
 			      memory_order_release);
 	if (!sp_thread_life_begin(t))

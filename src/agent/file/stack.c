@@ -5,13 +5,14 @@
 #include "agent/sys/diag.h"
 #include "agent/unwind/framewalk.h"
 #include "agent/unwind/modules.h"
+#include "agent/unwind/peer.h"
 
 #include "agent/sys/poison.h"
 
 /* Objects that a single stack may bring along before it is taken as it is. */
 #define RETRIES 16
 
-static bool follows_pointers;
+static enum sp_stack_way way;
 
 /* True: all of them are in objects that stay; `watched`: those of which an
  * unloading is noticed do. */
@@ -47,14 +48,20 @@ static void caller_only(struct sp_lane *lane, const struct sp_call_frame *frame,
 		.pcs = &lane->caller, .n = 1, .flags = SP_STACK_CALLER_ONLY};
 }
 
-void sp_stack_follow_pointers(void)
+void sp_stack_follow(enum sp_stack_way wanted)
 {
-	follows_pointers = true;
+	way = wanted;
 }
 
 const char *sp_stack_unwinder(void)
 {
-	return follows_pointers ? "fp" : "tables";
+	static const char *const names[] = {
+		[SP_STACK_TABLES] = "tables",
+		[SP_STACK_POINTERS] = "fp",
+		[SP_STACK_LIBUNWIND] = "libunwind",
+	};
+
+	return names[way];
 }
 
 void sp_stack_walk(struct sp_lane *lane, unsigned int depth,
@@ -64,10 +71,12 @@ void sp_stack_walk(struct sp_lane *lane, unsigned int depth,
 	const struct sp_walk *walk;
 	bool is_cut = false;
 
-	if (follows_pointers)
+	if (way == SP_STACK_POINTERS)
 		walk = sp_framewalk_pointers(lane, frame, depth + 1, &is_cut);
 	else
 		walk = sp_framewalk_tables(lane, frame, depth + 1, &is_cut);
+	if (walk && way == SP_STACK_LIBUNWIND)
+		walk = sp_peer_walk(lane, frame, depth + 1, walk, &is_cut);
 	if (!walk) {
 		*ret = (struct sp_stack_walk){.n = 0};
 		return;

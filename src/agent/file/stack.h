@@ -24,10 +24,11 @@ struct sp_stack_walk {
 	bool is_permanent;
 };
 
-/* Follow frame pointers from now on, and nothing else.  Context: cold. */
-void sp_stack_follow_pointers(void);
+/* How stacks are found from now on.  Context: cold. */
+enum sp_stack_way { SP_STACK_TABLES, SP_STACK_POINTERS, SP_STACK_LIBUNWIND };
+void sp_stack_follow(enum sp_stack_way way);
 
-/* How stacks are found: "tables" or "fp". */
+/* The name of that: "tables", "fp" or "libunwind". */
 const char *sp_stack_unwinder(void);
 
 /*

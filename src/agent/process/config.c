@@ -203,14 +203,6 @@ static void describe_range(const struct knob *k, char *buf, size_t size)
 	}
 }
 
-/* A value that has another name since. */
-static const char *current_name(const struct knob *k, const char *value)
-{
-	if (k->field == FIELD(unwind) && strcmp(value, "libunwind") == 0)
-		return "tables";
-	return value;
-}
-
 static bool set_knob(const struct knob *k, struct sp_config *config,
 		     const char *value)
 {
@@ -249,7 +241,7 @@ static bool set_knob(const struct knob *k, struct sp_config *config,
 		strcpy(field_of(config, k), value);
 		return true;
 	case KNOB_CHOICE:
-		choice = find_choice(k->text, current_name(k, value));
+		choice = find_choice(k->text, value);
 		if (choice < 0)
 			return false;
 		memcpy(field_of(config, k), &choice, sizeof(choice));

@@ -47,6 +47,7 @@ struct sp_config {
 #define SP_CONFIG_LOG_QUIET   1
 #define SP_CONFIG_LAW_DOTNET  1
 #define SP_CONFIG_UNWIND_FP   1
+#define SP_CONFIG_UNWIND_PEER 2
 #define SP_CONFIG_FREES_OFF   1
 #define SP_CONFIG_RSS_OFF     1
 #define SP_CONFIG_LEDGER_OFF  0

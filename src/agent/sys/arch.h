@@ -15,6 +15,9 @@
  * SP_ARCH_VDSO_CLOCK   the clock_gettime that the kernel maps into a process
  * SP_ARCH_IS_POINTER   of a type of relocation: its word gets the address of a
  *                      function
+ * SP_ARCH_MACHINE      of an ELF file
+ * SP_ARCH_RELATIVE     the type whose word gets an address of its object
+ * SP_ARCH_MODULE       the type whose word says whose thread-local variable
  * sp_arch_thread       the address of the thread's control block
  * SP_ARCH_PASS_ON      a function that keeps all arguments, and jumps on
  *
@@ -45,6 +48,9 @@
  * sp_arch_registers    those of the function it is inlined into that it must
  *                      keep, SP_ARCH_SP and SP_ARCH_PC, at an instruction in
  *                      the middle: their mask
+ * sp_arch_save_vectors (x86-64) of vectors and floating point, what code of
+ *                      others can change, into SP_ARCH_VECTORS_BYTES aligned
+ *                      to 16; sp_arch_restore_vectors: from there
  *
  * Frames:
  *

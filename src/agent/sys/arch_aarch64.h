@@ -69,6 +69,9 @@ static inline uint64_t sp_arch_ask_valgrind(const uint64_t request[6])
 #define SP_ARCH_IS_POINTER(type)                                               \
 	((type) == R_AARCH64_JUMP_SLOT || (type) == R_AARCH64_GLOB_DAT ||      \
 	 (type) == R_AARCH64_ABS64)
+#define SP_ARCH_MACHINE  EM_AARCH64
+#define SP_ARCH_RELATIVE R_AARCH64_RELATIVE
+#define SP_ARCH_MODULE   R_AARCH64_TLS_DTPMOD
 
 /* It lies above the thread's stack, as what is in front of it does. */
 static inline uintptr_t sp_arch_thread(void)

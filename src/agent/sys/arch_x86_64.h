@@ -60,6 +60,9 @@ static inline uint64_t sp_arch_ask_valgrind(const uint64_t request[6])
 #define SP_ARCH_IS_POINTER(type)                                               \
 	((type) == R_X86_64_JUMP_SLOT || (type) == R_X86_64_GLOB_DAT ||        \
 	 (type) == R_X86_64_64)
+#define SP_ARCH_MACHINE  EM_X86_64
+#define SP_ARCH_RELATIVE R_X86_64_RELATIVE
+#define SP_ARCH_MODULE   R_X86_64_DTPMOD64
 
 /* Its first word is its address. */
 static inline uintptr_t sp_arch_thread(void)
@@ -210,6 +213,18 @@ static inline __attribute__((always_inline)) uint64_t sp_arch_registers(
 			   "=m"(v[SP_ARCH_R12 + 1]), "=m"(v[SP_ARCH_R12 + 2]),
 			   "=m"(v[SP_ARCH_R12 + 3]), "=r"(v[SP_ARCH_PC]));
 	return SP_ARCH_KEPT | 1ull << SP_ARCH_SP | 1ull << SP_ARCH_PC;
+}
+
+#define SP_ARCH_VECTORS_BYTES 512
+
+static inline void sp_arch_save_vectors(void *to)
+{
+	__asm__ volatile("fxsave64 (%0)" : : "r"(to) : "memory");
+}
+
+static inline void sp_arch_restore_vectors(const void *from)
+{
+	__asm__ volatile("fxrstor64 (%0)" : : "r"(from) : "memory");
 }
 
 /* ---- frames ---- */

@@ -24,7 +24,6 @@
 #define FORMAT_MASK    0x0f
 #define OTHER_MASK     0xf0
 
-#define HEADER_BYTES      12
 #define HEADER_PAIR_BYTES 8
 
 /* ---- the entries ---- */
@@ -209,8 +208,8 @@ static enum found read_fde(struct sp_cfi_run *r, uintptr_t entry, uintptr_t at,
 
 /* ---- the table ---- */
 
-static const uint8_t *find_header(const struct sp_module_entry *e,
-				  uint32_t *ret_count)
+const uint8_t *sp_cfi_table(const struct sp_module_entry *e,
+			    uint32_t *ret_count)
 {
 	static const uint8_t usual[4] = {1, PCREL_SDATA4, UDATA4,
 					 DATAREL_SDATA4};
@@ -223,11 +222,12 @@ static const uint8_t *find_header(const struct sp_module_entry *e,
 		if (e->phdr[i].p_type != PT_GNU_EH_FRAME)
 			continue;
 		if (!tables_at(e, at, &s) || bytes > sp_slice_left(&s) ||
-		    bytes < HEADER_BYTES ||
+		    bytes < SP_CFI_HEADER_BYTES ||
 		    memcmp(s.at, usual, sizeof(usual)) != 0)
 			return NULL;
 		memcpy(ret_count, s.at + 8, 4);
-		if (*ret_count > (bytes - HEADER_BYTES) / HEADER_PAIR_BYTES)
+		if (*ret_count >
+		    (bytes - SP_CFI_HEADER_BYTES) / HEADER_PAIR_BYTES)
 			return NULL;
 		return s.at;
 	}
@@ -241,7 +241,7 @@ static uintptr_t table_address(const uint8_t *header, uint32_t i,
 	int32_t v;
 
 	memcpy(&v,
-	       header + HEADER_BYTES + i * (size_t)HEADER_PAIR_BYTES +
+	       header + SP_CFI_HEADER_BYTES + i * (size_t)HEADER_PAIR_BYTES +
 		       word * sizeof(v),
 	       sizeof(v));
 	return (uintptr_t)header + (uintptr_t)(intptr_t)v;
@@ -251,7 +251,7 @@ static uintptr_t table_address(const uint8_t *header, uint32_t i,
 static uintptr_t find_entry(const struct sp_module_entry *e, uintptr_t at)
 {
 	uint32_t low = 0, high = 0;
-	const uint8_t *header = find_header(e, &high);
+	const uint8_t *header = sp_cfi_table(e, &high);
 
 	if (!header)
 		return 0;

@@ -518,7 +518,7 @@ TEST(choices)
 		"SAMPLEPROF_FREES=off", "SAMPLEPROF_RSS=off",
 		"SAMPLEPROF_LOG=quiet", "SAMPLEPROF_UNWIND=fp", NULL};
 	static const char *const none[] = {NULL};
-	static const char *const old[] = {"SAMPLEPROF_UNWIND=libunwind", NULL};
+	static const char *const peer[] = {"SAMPLEPROF_UNWIND=libunwind", NULL};
 	struct sp_config c;
 	struct sp_config_error err;
 
@@ -529,9 +529,9 @@ TEST(choices)
 	assert_int_equal(c.unwind, SP_CONFIG_UNWIND_FP);
 	assert_true(parse(none, &c, &err));
 	assert_int_not_equal(c.unwind, SP_CONFIG_UNWIND_FP);
-	/* By its old name. */
-	assert_true(parse(old, &c, &err));
-	assert_int_not_equal(c.unwind, SP_CONFIG_UNWIND_FP);
+	assert_int_not_equal(c.unwind, SP_CONFIG_UNWIND_PEER);
+	assert_true(parse(peer, &c, &err));
+	assert_int_equal(c.unwind, SP_CONFIG_UNWIND_PEER);
 	assert_true(parse(none, &c, &err));
 	assert_int_not_equal(c.frees, SP_CONFIG_FREES_OFF);
 	assert_int_not_equal(c.rss, SP_CONFIG_RSS_OFF);
