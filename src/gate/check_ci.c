@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* What continuous integration shows by itself: JUnit XML, GitHub's annotations
- * and step summary. */
+ * and step summary, github-action-benchmark; and the table of all formats. */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "text/figures.h"
 #include "gate/format.h"
 #include "text/escape.h"
+#include "text/json.h"
 
 static bool finding_fails(const struct sp_finding *f)
 {
@@ -213,4 +215,58 @@ int sp_check_summary_write(FILE *out, const struct sp_result *r)
 	fprintf(out, "\nIntervals at %s.\n", sp_text_level(c->level).text);
 	fclose(cell);
 	return 0;
+}
+
+int sp_check_action_write(FILE *out, const struct sp_result *r)
+{
+	struct sp_json json = {.out = out, .is_first = true};
+
+	sp_json_open(&json, NULL, '[');
+	for (size_t i = 0; i < r->n_amounts; i++) {
+		const struct sp_amount *a = &r->amounts[i];
+		char range[64], name[256];
+
+		snprintf(name, sizeof(name), "%.120s: %.120s", r->program,
+			 a->name);
+		if (isfinite(a->value.hi))
+			snprintf(range, sizeof(range), "%.0f to %.0f",
+				 a->value.lo, a->value.hi);
+		else
+			snprintf(range, sizeof(range), "at least %.0f",
+				 a->value.lo);
+		sp_json_open_flat(&json, NULL, '{');
+		sp_json_string(&json, "name", name);
+		sp_json_string(&json, "unit",
+			       a->is_bytes ? "bytes" : "objects");
+		sp_json_double(&json, "value", a->value.value);
+		sp_json_string(&json, "range", range);
+		sp_json_close(&json, '}');
+	}
+	sp_json_close(&json, ']');
+	putc('\n', out);
+	return 0;
+}
+
+/* ---- all of them ---- */
+
+const struct sp_check_format sp_check_formats[] = {
+	{"text", "for people", false, sp_check_text_write},
+	{"json", "everything, for programs", false, sp_check_json_write},
+	{"junit", "JUnit XML: a test case for each limit", false,
+	 sp_check_junit_write},
+	{"github", "annotations of GitHub Actions", false,
+	 sp_check_github_write},
+	{"summary", "Markdown, appended: $GITHUB_STEP_SUMMARY", true,
+	 sp_check_summary_write},
+	{"benchmark-action", "github-action-benchmark, customSmallerIsBetter",
+	 false, sp_check_action_write},
+	{0},
+};
+
+const struct sp_check_format *sp_check_format_find(const char *name)
+{
+	for (const struct sp_check_format *f = sp_check_formats; f->name; f++)
+		if (strcmp(f->name, name) == 0)
+			return f;
+	return NULL;
 }

@@ -74,6 +74,11 @@ static void put_amounts(struct sp_json *json, const struct sp_result *r)
 		sp_json_string(json, "unit",
 			       r->amounts[i].is_bytes ? "bytes" : "objects");
 		sp_json_interval(json, "mean", r->amounts[i].value);
+		sp_json_open_flat(json, "runs", '[');
+		for (size_t run = 0; run < r->n_new; run++)
+			sp_json_double(json, NULL,
+				       r->amounts[i].runs[run].value);
+		sp_json_close(json, ']');
 		sp_json_close(json, '}');
 	}
 	sp_json_close(json, ']');

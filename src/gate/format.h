@@ -63,10 +63,7 @@ int sp_check_json_write(FILE *out, const struct sp_result *result);
 int sp_check_junit_write(FILE *out, const struct sp_result *result);
 int sp_check_github_write(FILE *out, const struct sp_result *result);
 int sp_check_summary_write(FILE *out, const struct sp_result *result);
-int sp_check_metrics_write(FILE *out, const struct sp_result *result);
-int sp_check_bencher_write(FILE *out, const struct sp_result *result);
 int sp_check_action_write(FILE *out, const struct sp_result *result);
-int sp_check_gobench_write(FILE *out, const struct sp_result *result);
 
 /* One line: "1.20 MiB -> 1.24 MiB, +3.1 % (...)", without a line end. */
 void sp_check_print_figures(FILE *out, const struct sp_finding *finding,

@@ -285,6 +285,17 @@ int sp_gate_options_parse_diff(int argc, char **argv,
 
 /* ---- check ---- */
 
+/* Formats of 0.2.0 that jq now makes of the JSON. */
+static bool is_recipe(const char *name)
+{
+	static const char *const names[] = {"gitlab", "bencher", "gobench"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
 /* "junit=report.xml" */
 static int take_output(struct sp_gate_options *o, const char *word,
 		       struct sp_error *err)
@@ -298,6 +309,12 @@ static int take_output(struct sp_gate_options *o, const char *word,
 	output->path = word[n] ? word + n + 1 : NULL;
 	if (output->format && !(output->path && !*output->path))
 		return 0;
+	if (is_recipe(name))
+		return sp_error_set(err, -EINVAL, NULL,
+				    "--format %s is gone: write --format "
+				    "json=FILE, and make it from that with "
+				    "the jq recipe for %s in docs/ci.md",
+				    name, name);
 	for (const struct sp_check_format *f = sp_check_formats; f->name; f++)
 		snprintf(names + strlen(names), sizeof(names) - strlen(names),
 			 "%s%s", *names ? ", " : "", f->name);

@@ -182,6 +182,8 @@ class Documented(Ci):
             self.assertIn(mark, self.shell(script[-1], code=3))
             self.assertTrue(os.path.exists(os.path.join(
                 self.work, "heap/evidence/check.txt")))
+        for line in gitlab["heap"]["after_script"]:
+            self.shell(line)
         for name in gitlab["heap"]["artifacts"]["reports"].values():
             self.assertTrue(os.path.exists(os.path.join(self.work, name)))
         self.assertTrue(os.path.exists(os.path.join(self.dir, "summary.md")))

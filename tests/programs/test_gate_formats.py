@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Each format of check, read by an independent reader, with hostile names."""
+"""Each format of check, and each that docs/ci.md makes of its JSON, read by an
+independent reader, with hostile names."""
 
 import json
 import os
@@ -12,6 +13,7 @@ import harness
 from gate import Gate
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+CI = os.path.join(HERE, "..", "..", "docs", "ci.md")
 
 HOSTILE = "x<b>&\"'%0A|`$(id)`]]>::error::\u202e\ufffe,"
 
@@ -55,7 +57,32 @@ class Formats(Gate):
 
     def write(self, form):
         text = self.report(*self.words, "--format", form, code=3)
+        self.is_clean(text)
+        return text
+
+    def is_clean(self, text):
         self.assertNotRegex(text, "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
+
+    def cook(self, form):
+        """What the recipe in docs/ci.md prints, of heap/check.json; the option
+        of the same name says that there is one."""
+        harness.require("jq", "jq")
+        self.assertIn(f"the jq recipe for {form} in docs/ci.md",
+                      harness.report(*self.words, "--format", form + "=x",
+                                     code=2))
+        heap = os.path.join(self.dir, "heap")
+        os.makedirs(heap, exist_ok=True)
+        self.report(*self.words, "--format", f"json={heap}/check.json", code=3)
+        with open(CI, encoding="utf-8") as f:
+            block = re.search(rf"<!-- try: {form} -->\n\n```\w+\n(.*?)```",
+                              f.read(), re.S).group(1)
+        if form == "gitlab":
+            import yaml  # pylint: disable=import-outside-toplevel
+            block = "\n".join(yaml.safe_load(block)["heap"]["after_script"] +
+                              ["cat heap/metrics.txt"])
+        text = subprocess.run(["bash", "-ec", block], cwd=self.dir,
+                              capture_output=True, check=True).stdout.decode()
+        self.is_clean(text)
         return text
 
     def read_text(self):
@@ -146,7 +173,7 @@ class Formats(Gate):
         self.assertNotRegex(text, "[<`]")
 
     def read_metrics(self):
-        text = self.write("gitlab")
+        text = self.cook("gitlab")
         self.assertTrue(text.endswith("# EOF\n"))
         families, sample = [], re.compile(
             r"(sampleprof_[a-z_]+)\{((?:[a-z]+=\"(?:[^\"\\]|\\.)*\",?)+)\} "
@@ -178,7 +205,7 @@ class Formats(Gate):
             jsonschema.validate(data, schema)
 
     def read_series(self):
-        measures = list(json.loads(self.write("bencher")).values())[0]
+        measures = list(json.loads(self.cook("bencher")).values())[0]
         self.assertIn("alloc_objects", measures)
         for value in measures.values():
             self.assertEqual(sorted(value),
@@ -190,7 +217,7 @@ class Formats(Gate):
             self.assertEqual(sorted(row), ["name", "range", "unit", "value"])
         # benchstat: lines begin with Benchmark and no small letter, then
         # the number of iterations, then pairs of a value and a unit
-        lines = self.write("gobench").splitlines()
+        lines = self.cook("gobench").splitlines()
         self.assertEqual(lines[:2], ["Unit B/op assume=exact",
                                      "Unit allocs/op assume=exact"])
         name, n, *pairs = lines[2].split()
