@@ -6,6 +6,7 @@
 #include "support/load_profile.h"
 #include "support/memfile.h"
 #include "support/memory_limit.h"
+#include "support/test.h"
 
 /* The one file in memory of a test program: its group's set-up opens it, and
  * its end closes it. */
@@ -30,7 +31,7 @@ static inline int one_file_open_limited(void **state)
 {
 	one_file_open(state);
 	memory_limit(64u << 20);
-	alarm(110);
+	alarm(3 * HUNG_S); /* of all tests of the file */
 	return 0;
 }
 

@@ -47,6 +47,10 @@ static inline void end_of_test(void)
 	}
 }
 
+/* What takes longer hangs, also where many others want the processor: for
+ * alarm(). */
+#define HUNG_S 200
+
 /* Rounds of what is tried many times: `many` in the long form of a test, which
  * is unit.NAME.whole of the nightly list. */
 static inline unsigned int test_rounds(unsigned int few, unsigned int many)

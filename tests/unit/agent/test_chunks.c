@@ -125,7 +125,8 @@ TEST(lease)
 	assert_true(first != 0);
 	assert_true(sp_lease_take(&lease, UINT64_MAX) == 0);
 	nanosleep(&ms, NULL);
-	second = sp_lease_take(&lease, 1000000);
+	/* The two clocks need not run alike. */
+	second = sp_lease_take(&lease, 500000);
 	assert_true(second > first);
 	sp_lease_give(&lease, first);
 	assert_true(sp_lease_take(&lease, UINT64_MAX) == 0);

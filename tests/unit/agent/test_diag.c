@@ -189,7 +189,7 @@ TEST(say_losses_to_nobody)
 	sp_diag_remember_output();
 	fill(2);
 	assert_int_equal(fcntl(2, F_SETFL, 0), 0);
-	alarm(60);
+	alarm(HUNG_S);
 	sp_diag_say_losses(ALL);
 	alarm(0);
 	capture_end(&c, text, sizeof(text));

@@ -151,7 +151,7 @@ TEST(symlink)
 TEST(special_files)
 {
 	assert_int_equal(mkfifo(agent_fixture_path("f.sprof"), 0600), 0);
-	alarm(10);
+	alarm(HUNG_S);
 	assert_int_equal(create(agent_fixture_path("f.sprof")), 0);
 	alarm(0);
 	assert_string_equal(sp_outfile_name(), agent_fixture_path("f.1.sprof"));

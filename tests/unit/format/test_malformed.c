@@ -567,7 +567,7 @@ static int limit_memory(void **state)
 {
 	(void)state;
 	memory_limit(MEMORY + LENGTH);
-	alarm(600); /* no machine is that slow: something hangs */
+	alarm(3 * HUNG_S); /* of all tests of this file */
 	return 0;
 }
 

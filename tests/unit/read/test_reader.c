@@ -245,7 +245,7 @@ TEST(no_file)
 	sp_reader_close(&reader);
 	/* A pipe without a writer must not be waited for. */
 	assert_int_equal(mkfifo(name, 0600), 0);
-	alarm(10);
+	alarm(HUNG_S);
 	assert_int_equal(sp_reader_open(&reader, name, NULL), -EINVAL);
 	alarm(0);
 	sp_reader_close(&reader);
@@ -508,7 +508,7 @@ TEST(holes)
 	fill_chunk(1, &id, 10);
 	assert_int_equal(model_file_write(&file, path, file.bytes.n), 0);
 	assert_int_equal(truncate(path, 64ll << 30), 0);
-	alarm(10);
+	alarm(HUNG_S);
 	assert_int_equal(sp_reader_open(&reader, path, &err), 0);
 	assert_int_equal(count_samples(1), 10);
 	alarm(0);

@@ -34,7 +34,7 @@ static int make_scratch(void **state)
 	if (!mkdtemp(scratch))
 		return -1;
 	snprintf(root, sizeof(root), "%s/root", scratch);
-	alarm(60); /* nothing here may wait */
+	alarm(HUNG_S); /* nothing here may wait */
 	return mkdir(root, 0700);
 }
 
