@@ -4,6 +4,7 @@ servers, which answer what a test tells them to."""
 
 import contextlib
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -56,11 +57,18 @@ def install(*packages):
 
 
 def free_ports(n):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
+    """Below those that the kernel gives to connections and to servers that take
+    any: until a server is there, and while it is away, nobody gets them."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range",
+              encoding="ascii") as file:
+        first = int(file.read().split()[0])
+    draw, ports = random.SystemRandom(), set()
+    while len(ports) < n:
+        port = draw.randrange(first // 4, first)
+        with contextlib.suppress(OSError):
+            socket.create_server(("127.0.0.1", port)).close()
+            ports.add(port)
+    return list(ports)
 
 
 # A server that speaks TLS as well, with a certificate that it signed itself.
@@ -133,7 +141,7 @@ class Server:
             f"http://127.0.0.1:{self.http}/", sql.encode(),
             {"X-ClickHouse-User": "default", "X-ClickHouse-Key": PASSWORD})
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=harness.TIMEOUT_S) as answer:
                 return answer.read().decode()
         except urllib.error.HTTPError as error:
             raise AssertionError(error.read().decode()) from error

@@ -105,6 +105,7 @@ class Fleet(harness.Case):
     def comparable(said):
         """Without the order of what is equally large and the numbers of
         stacks."""
+        said["functions"].sort(key=lambda f: (f["name"], f["module"] or ""))
         for stack in said["stacks"]:
             stack.pop("id", None)
         # By what is the same to the letter first: figures are to 1e-9.
@@ -273,8 +274,9 @@ class Rollup(Fleet):
         hour = first // 3600000000000
         span = [time.strftime("%Y-%m-%dT%H:00", time.gmtime(3600 * (hour + i)))
                 for i in range(3)]
-        # As if half of the samples had been taken an hour later.
-        self.rows("UPDATE hours SET hour = hour + 1 WHERE row % 2 = 0")
+        # As if half of the samples had been taken an hour later, and none of
+        # the others at the turn of an hour.
+        self.rows(f"UPDATE hours SET hour = {hour} + (row % 2 = 0)")
         self.rows("UPDATE processes SET duration_ns = 7200000000000")
         whole = self.asked("fleet", "top", "--view=alloc")
         parts = [self.asked("fleet", "top", "--view=alloc",

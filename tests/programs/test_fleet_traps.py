@@ -13,12 +13,12 @@ import time
 from test_fleet import Fleet, tool
 
 HOUR_NS = 3600 * 10**9
-# Until its standard input is closed, some 40 MB a second at most.
+# Until its standard input is closed, some 4 MB a second at most.
 GROWS = """
 import select, sys
 x = []
 print(1, flush=True)
-while not select.select([sys.stdin], [], [], 0.001)[0]:
+while not select.select([sys.stdin], [], [], 0.01)[0]:
     for _ in range(10):
         x.append(bytearray(3000))
         x.append(bytearray(700))
