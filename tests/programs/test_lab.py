@@ -12,7 +12,6 @@ import harness
 
 KNOWN = {"small": (65536, 48), "medium": (1024, 5000), "large": (16, 400000)}
 BYTES = sum(n * size for n, size in KNOWN.values())
-TOOL_S = 120
 
 # Of the normal law.
 T = 1.959963984540054
@@ -20,7 +19,7 @@ T = 1.959963984540054
 
 def tool(name, *arguments):
     return subprocess.run([harness.tool(name), *map(str, arguments)],
-                          capture_output=True, timeout=TOOL_S, check=False)
+                          capture_output=True, timeout=harness.TIMEOUT_S, check=False)
 
 
 def expected_error(n, size, period):
@@ -55,8 +54,13 @@ class Lab(harness.Case):
         for name in ("sampleprof", "sampleprof-rate", "best",
                      "dotnet-weighted", "heapprofd"):
             with self.subTest(name):
-                self.assertFalse(figures[name]["bytes"]["is_biased"])
-                self.assertFalse(figures[name]["site_bytes"]["is_biased"])
+                # Sizes are the same in each recording, and so is the seed;
+                # times are not, on which `sampleprof-rate` depends: seven
+                # standard errors of 100 runs have a chance of 3e-10.
+                for figure in ("bytes", "site_bytes"):
+                    figure = figures[name][figure]
+                    self.assertLessEqual(abs(figure["bias"]), max(
+                        7 * figure["bias_error"], 1e-4))
                 self.assertGreater(figures[name]["samples"], 180)
         # Three loops one after another: the throttle misses what is quick.
         self.assertTrue(figures["jfr"]["site_bytes"]["is_biased"])

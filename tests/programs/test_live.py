@@ -167,12 +167,14 @@ class Live(harness.Case):
         """At one point of time, which is another of the target's for each
         seed; figures are held against what the target and the libraries hold.
 
-        The mean of the estimates is within five standard errors of the truth:
-        fewer than one in a million right implementations fail."""
+        The mean of the estimates is within 5.7 standard errors of the truth, as
+        the widths of the intervals have them (1.2e-8 for each of four means);
+        power, for six seeds: nearly 1 for an estimate that is 60 % off."""
         (_, held, profile), = self.run_target(target, period=1)
         base = self.check_exact(held, profile)
         misses = {"live_bytes": 0, "live_objects": 0}
         errors = {"live_bytes": [], "live_objects": []}
+        variances = {"live_bytes": [], "live_objects": []}
         for seed in range(1, SEEDS + 1):
             (_, held, profile), = self.run_target(target, period=4096,
                                                   seed=seed)
@@ -184,11 +186,13 @@ class Live(harness.Case):
                 figure, right = live[key], beside + truth
                 misses[key] += not figure["lo"] <= right <= figure["hi"]
                 errors[key].append(figure["value"] / right - 1)
+                variances[key].append(
+                    ((figure["hi"] - figure["lo"]) / right / 3.92) ** 2)
         for key, count in misses.items():
             self.assertLessEqual(count, self.most_misses(SEEDS), key)
             error = statistics.mean(errors[key])
-            limit = 5 * statistics.stdev(errors[key]) / math.sqrt(SEEDS)
-            self.assertLess(abs(error), limit + 1e-9, key)
+            limit = 5.7 * math.sqrt(sum(variances[key])) / SEEDS
+            self.assertLess(abs(error), limit, key)
             if SEEDS >= 100:
                 print(f"{target} {key}: {count} of {SEEDS} missed, "
                       f"bias {error:+.4f}, limit {limit:.4f}")

@@ -15,11 +15,10 @@ import threading
 
 import harness
 
-REPORT_S = 60
 
 
 def report(*arguments, **options):
-    return harness.run_report(*arguments, timeout=REPORT_S, **options)
+    return harness.run_report(*arguments, **options)
 
 
 def by_stack(document):
@@ -323,7 +322,7 @@ class Offline(harness.Case):
                 stdout=subprocess.PIPE, stderr=slave) as process:
             os.close(slave)
             stdout = process.stdout.read()
-            process.wait(REPORT_S)
+            process.wait(harness.TIMEOUT_S)
         shown = b""
         try:
             while part := os.read(master, 65536):

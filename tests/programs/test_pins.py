@@ -5,11 +5,13 @@ arena and in another; at periods of 16K and 64K the intervals contain the truth.
 For a program that allocates and frees all the time, repeated answers stay
 plausible.  The same for jemalloc, which is asked for the slabs of samples.
 False alarm of the nightly list: 9e-4; PINS_SEEDS=100 PINS_ASKS=200 is its long
-form.  The ordinary one has a single seed.
+form.
 
 In six runs at each period, at most three intervals of each of four amounts may
 miss (jemalloc: of two amounts).  More do with a probability of 9e-5 each, if
-intervals cover 95 %.  In 100 runs at most seven may miss.
+intervals cover 95 %.  In 100 runs at most seven may miss.  The ordinary list has
+a single run at each period, and its intervals are three times as wide: all
+twelve together miss with a probability of 5e-8 (harness.widened).
 
 The estimates of busy programs differ from run to run, with a deviation of 14 %
 of the truth: one may be twice the truth (seven deviations), the mean of six may
@@ -28,6 +30,11 @@ import harness
 SEEDS = int(os.environ.get("PINS_SEEDS", harness.rounds(1, 6)))
 ASKS = int(os.environ.get("PINS_ASKS", "10"))
 MISSES = {1: 0, 6: 3, 100: 7}.get(SEEDS, SEEDS // 5 + 1)
+
+
+def interval_of(estimate):
+    """Of one run the wider one."""
+    return harness.widened(estimate, 3 if SEEDS == 1 else 1)
 
 
 def report(*argv):
@@ -142,7 +149,7 @@ class Estimated(Case):
                 for key, want in (("pinned_bytes", truth[site][1]),
                                   ("trim_bytes", truth[site][2])):
                     self.check_between(found[key])
-                    if not found[key]["lo"] <= want <= found[key]["hi"]:
+                    if want not in interval_of(found[key]):
                         name = site + " " + key
                         missed[name] = missed.get(name, 0) + 1
         print(f"{period}: missed {missed or 'none'} of {SEEDS}", flush=True)
@@ -295,7 +302,7 @@ class Jemalloc(Case):
             for site in ("pinner", "churn"):
                 found = pins["by_site"][site]["pinned_bytes"]
                 self.check_between(found)
-                if not found["lo"] <= truth[site][1] <= found["hi"]:
+                if truth[site][1] not in interval_of(found):
                     missed[site] = missed.get(site, 0) + 1
         print(f"jemalloc, {period}: missed {missed or 'none'} of {SEEDS}",
               flush=True)

@@ -200,7 +200,7 @@ class Processes(harness.Case):
                 self.out = os.path.join(self.dir, f"large-{len(sizes)}")
                 os.mkdir(self.out)
                 last = [f"LD_PRELOAD={env['LD_PRELOAD']}",
-                        "SAMPLEPROF_PERIOD=1T",
+                        "SAMPLEPROF_PERIOD=1T", "SAMPLEPROF_SEED=1",
                         f"SAMPLEPROF_OUT={self.out}"]
                 process = self.start(
                     ["/usr/bin/env", "-i", *first, *last,
