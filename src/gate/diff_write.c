@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "compare/diff.h"
+#include "text/figures.h"
 #include "text/json.h"
 #include "view/view_csv.h"
 
@@ -103,11 +104,13 @@ static void put_csv_row(FILE *out, const struct sp_diff_table *t,
 	sp_view_csv_text(out, r->of ? r->of : "");
 	putc(',', out);
 	sp_view_csv_text(out, r->name);
-	fprintf(out, ",%.0f,%.0f,%.0f,", r->old.value, r->new.value,
-		r->change.value);
+	fprintf(out, ",%s,%s,%s,", sp_figure_fixed(r->old.value, 0).text,
+		sp_figure_fixed(r->new.value, 0).text,
+		sp_figure_fixed(r->change.value, 0).text);
 	/* Without limits both are empty. */
 	if (isfinite(r->change.lo) && isfinite(r->change.hi))
-		fprintf(out, "%.0f,%.0f", r->change.lo, r->change.hi);
+		fprintf(out, "%s,%s", sp_figure_fixed(r->change.lo, 0).text,
+			sp_figure_fixed(r->change.hi, 0).text);
 	else
 		putc(',', out);
 	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%d,%d\n", r->old_samples,

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "text/text.h"
+#include "text/figures.h"
 
 /* Relative standard deviations of the bytes that the budget allows: with the
  * period that expects as many samples, and with the best law by size. */
@@ -40,8 +40,9 @@ static struct sp_text_cell percent_cell(double share, bool is_signed)
 	const int digits = size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
 	struct sp_text_cell cell;
 
-	snprintf(cell.text, sizeof(cell.text), is_signed ? "%+.*f%%" : "%.*f%%",
-		 digits, p);
+	snprintf(cell.text, sizeof(cell.text), "%.40s%%",
+		 is_signed ? sp_figure_signed(p, digits).text
+			   : sp_figure_fixed(p, digits).text);
 	return cell;
 }
 

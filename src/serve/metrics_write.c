@@ -7,6 +7,7 @@
 
 #include "serve/entry.h"
 #include "serve/metrics.h"
+#include "text/figures.h"
 
 static bool is_shown(const struct sp_metrics *m,
 		     const struct sp_metrics_entry *p)
@@ -142,9 +143,10 @@ static void write_family(const struct sp_metrics *m, const struct style *style,
 	for (size_t i = 0; i < m->n; i++)
 		if (is_shown(m, m->processes[i]) &&
 		    families[f].value(m->processes[i], &value))
-			fprintf(out, "sampleprof_%s%s{%s} %.0f\n",
+			fprintf(out, "sampleprof_%s%s{%s} %s\n",
 				families[f].name, is_counter ? "_total" : "",
-				m->processes[i]->labels, value);
+				m->processes[i]->labels,
+				sp_figure_fixed(value, 0).text);
 }
 
 static void write_estimate(const struct sp_metrics *m,
@@ -165,8 +167,9 @@ static void write_estimate(const struct sp_metrics *m,
 		       sizeof(value));
 		if (!isfinite(value))
 			continue;
-		fprintf(out, "sampleprof_%s%s{%s} %.0f\n", estimates[e].name,
-			bounds[b].suffix, p->labels, value);
+		fprintf(out, "sampleprof_%s%s{%s} %s\n", estimates[e].name,
+			bounds[b].suffix, p->labels,
+			sp_figure_fixed(value, 0).text);
 	}
 }
 

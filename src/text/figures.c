@@ -6,6 +6,50 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Beyond it a double has no digits behind the point, and people read none. */
+#define DIGITS_MAX 1e17
+
+static struct sp_text_cell fixed(double value, int decimals, const char *plus)
+{
+	struct sp_text_cell cell = {"unknown"};
+	char digits[40];
+	bool is_zero;
+
+	if (!isfinite(value))
+		return cell;
+	if (fabs(value) < DIGITS_MAX)
+		snprintf(digits, sizeof(digits), "%.*f", decimals, fabs(value));
+	else
+		snprintf(digits, sizeof(digits), "%.17g", fabs(value));
+	is_zero = digits[strspn(digits, "0.")] == '\0';
+	snprintf(cell.text, sizeof(cell.text), "%s%s",
+		 is_zero     ? ""
+		 : value < 0 ? "-"
+			     : plus,
+		 digits);
+	return cell;
+}
+
+struct sp_text_cell sp_figure_fixed(double value, int decimals)
+{
+	return fixed(value, decimals, "");
+}
+
+struct sp_text_cell sp_figure_signed(double value, int decimals)
+{
+	return fixed(value, decimals, "+");
+}
+
+struct sp_text_cell sp_figure_digits(double value)
+{
+	struct sp_text_cell cell = {""};
+
+	/* The sum of a zero of either sign and 0 is one without. */
+	if (isfinite(value))
+		snprintf(cell.text, sizeof(cell.text), "%.17g", value + 0.0);
+	return cell;
+}
+
 struct sp_text_cell sp_figure(double value, bool is_bytes)
 {
 	if (is_bytes || !isfinite(value))
@@ -96,17 +140,18 @@ struct sp_text_cell sp_figure_percent(double old, double new)
 	else if (fabs(percent) < ROUNDING_PERCENT)
 		strcpy(cell.text, "0 %");
 	else if (percent > PERCENT_MAX)
-		snprintf(cell.text, sizeof(cell.text), "> +%.0f %%",
-			 PERCENT_MAX);
+		snprintf(cell.text, sizeof(cell.text), "> %.40s %%",
+			 sp_figure_signed(PERCENT_MAX, 0).text);
 	else if (fabs(percent) < 0.01)
 		snprintf(cell.text, sizeof(cell.text), "%c<0.01 %%",
 			 percent < 0 ? '-' : '+');
 	else
-		snprintf(cell.text, sizeof(cell.text), "%+.*f %%",
-			 fabs(percent) < 1      ? 2
-			 : fabs(percent) < 1000 ? 1
-						: 0,
-			 sp_text_steady(percent));
+		snprintf(cell.text, sizeof(cell.text), "%.40s %%",
+			 sp_figure_signed(sp_text_steady(percent),
+					  fabs(percent) < 1      ? 2
+					  : fabs(percent) < 1000 ? 1
+								 : 0)
+				 .text);
 	return cell;
 }
 
@@ -117,13 +162,13 @@ struct sp_text_cell sp_figure_share(double share)
 	const double percent = fmax(100 * share, 0);
 
 	if (percent > PERCENT_MAX)
-		snprintf(cell.text, sizeof(cell.text), "> %.0f %%",
-			 PERCENT_MAX);
+		snprintf(cell.text, sizeof(cell.text), "> %.40s %%",
+			 sp_figure_fixed(PERCENT_MAX, 0).text);
 	else if (!isnan(share))
-		snprintf(cell.text, sizeof(cell.text), "%.*f %%",
-			 share < 0.01  ? 2
-			 : share < 0.1 ? 1
-				       : 0,
-			 percent);
+		snprintf(cell.text, sizeof(cell.text), "%.40s %%",
+			 sp_figure_fixed(percent, share < 0.01  ? 2
+						  : share < 0.1 ? 1
+								: 0)
+				 .text);
 	return cell;
 }

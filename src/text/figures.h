@@ -5,7 +5,24 @@
 
 #include "text/text.h"
 
-/* Figures of a comparison as text: bytes, or objects. */
+/*
+ * Numbers as text, for every writer.  Here alone they get signs: a zero has
+ * none, a number that is rounded to zero is one, and what is not finite is no
+ * number.
+ */
+
+/* "12.3", "-0.40", "0.00": beyond 1e17 with an exponent; "unknown" if it is not
+ * finite. */
+struct sp_text_cell sp_figure_fixed(double value, int decimals);
+
+/* The same with a sign: "+12.3", "-0.40", "0.00". */
+struct sp_text_cell sp_figure_signed(double value, int decimals);
+
+/* Digits that read back as the same number, for programs; "" if it is not
+ * finite. */
+struct sp_text_cell sp_figure_digits(double value);
+
+/* ---- figures of a comparison: bytes, or objects ---- */
 
 /* "1.20 MiB", "1,204" */
 struct sp_text_cell sp_figure(double value, bool is_bytes);

@@ -129,6 +129,8 @@ void sp_json_double(struct sp_json *json, const char *key, double value)
 {
 	char digits[40] = "null";
 
+	/* A zero has no sign. */
+	value += 0.0;
 	for (int precision = 15; isfinite(value) && precision <= 17;
 	     precision++) {
 		snprintf(digits, sizeof(digits) - 2, "%.*g", precision, value);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "stats/timeline.h"
-#include "text/text.h"
+#include "text/figures.h"
 #include "view/view_json.h"
 
 void sp_view_csv_text(FILE *out, const char *text)
@@ -30,9 +30,9 @@ void sp_view_csv_text(FILE *out, const char *text)
 
 void sp_view_csv_interval(FILE *out, struct sp_interval interval)
 {
-	fprintf(out, ",%.17g,%.17g,", interval.value, interval.lo);
-	if (isfinite(interval.hi))
-		fprintf(out, "%.17g", interval.hi);
+	fprintf(out, ",%s,%s,%s", sp_figure_digits(interval.value).text,
+		sp_figure_digits(interval.lo).text,
+		sp_figure_digits(interval.hi).text);
 }
 
 void sp_view_csv_function(FILE *out, const struct sp_aggregate *g,

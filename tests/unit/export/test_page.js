@@ -49,6 +49,16 @@ function random(seed) {
 	};
 }
 
+// As in test_text.c: no zero with a sign, nothing infinite.
+const EDGES = [0, 1e-320, 1e-17, 0.00049, 0.0005, 0.0049, 0.005, 0.0051, 0.049,
+	0.05, 0.49, 0.5, 0.51, 0.99, 0.995, 0.999, 1, 9.99, 9.995, 999.949, 1023.5,
+	1e6 - 1, 1e9, 1e15, 1e17, 9.3e18, 1.2e19, Infinity, NaN];
+
+function isPlain(text) {
+	checks++;
+	assert.ok(!/[-+−]0+([.]0+)?(?![.0-9])|Infinity|NaN|e[+]/.test(text), text);
+}
+
 const NORMAL = {
 	0.05: 1.6448536269514722, 0.025: 1.959963984540054,
 	0.005: 2.5758293035489004,
@@ -432,7 +442,19 @@ const tests = {
 		assert.equal(page.signedPercent(5, 0), 'gone');
 		assert.equal(page.signedPercent(200, 199), '−0.50 %');
 		assert.equal(page.signedPercent(1, 21), '+2000 %');
-		checks++;
+		for (const size of EDGES) {
+			for (const x of [size, -size]) {
+				const about = {lo: x - size / 4, hi: x + size / 4};
+
+				for (const ofObjects of [false, true]) {
+					isPlain(page.signed(x, ofObjects));
+					isPlain(page.amount(x, ofObjects));
+					isPlain(page.signedInterval(about, ofObjects));
+				}
+				isPlain(page.signedPercent(1, 1 + x));
+				isPlain(page.percent(Math.min(x, 1), 1));
+			}
+		}
 	},
 
 	// Whatever the address says, the state is one that there is.

@@ -64,6 +64,7 @@ static void is_written_as(double value, const char *want)
 TEST(doubles)
 {
 	is_written_as(0, "0.0");
+	is_written_as(-0.0, "0.0");
 	is_written_as(1, "1.0");
 	is_written_as(0.1, "0.1");
 	is_written_as(-2.5, "-2.5");
