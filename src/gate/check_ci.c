@@ -229,11 +229,12 @@ int sp_check_action_write(FILE *out, const struct sp_result *r)
 		snprintf(name, sizeof(name), "%.120s: %.120s", r->program,
 			 a->name);
 		if (isfinite(a->value.hi))
-			snprintf(range, sizeof(range), "%.0f to %.0f",
-				 a->value.lo, a->value.hi);
+			snprintf(range, sizeof(range), "%.25s to %.25s",
+				 sp_figure_fixed(a->value.lo, 0).text,
+				 sp_figure_fixed(a->value.hi, 0).text);
 		else
-			snprintf(range, sizeof(range), "at least %.0f",
-				 a->value.lo);
+			snprintf(range, sizeof(range), "at least %.25s",
+				 sp_figure_fixed(a->value.lo, 0).text);
 		sp_json_open_flat(&json, NULL, '{');
 		sp_json_string(&json, "name", name);
 		sp_json_string(&json, "unit",
