@@ -37,8 +37,8 @@ class Untabled(harness.Case):
                         "-o", program], check=True, timeout=harness.TIMEOUT_S)
         return program
 
-    def stacks_of(self, program):
-        result = self.execute(program, period=1)
+    def stacks_of(self, *command):
+        result = self.execute(*command, period=1)
         self.assertEqual(result.stdout, b"done\n")
         profile = result.profile().require_samples(50)
         self.assertEqual((profile.end, profile.lost()), ("clean", {}))
@@ -88,6 +88,51 @@ class Untabled(harness.Case):
         clang = harness.require("clang", "clang")
         self.check(self.stacks_of(self.build(
             [clang], "-O2", "-Dnoipa=noinline", *WITHOUT)))
+
+    def build_tables(self, compiler, name, *options):
+        path = os.path.join(self.dir, name)
+        subprocess.run([harness.require(compiler, compiler), "-O2", *options,
+                        os.path.join(TARGETS, "tables.c"),
+                        "-Wl,--no-eh-frame-hdr", "-o", path], check=True,
+                       timeout=harness.TIMEOUT_S)
+        headers = subprocess.run(["readelf", "-lW", path], check=True,
+                                 capture_output=True,
+                                 timeout=harness.TIMEOUT_S).stdout
+        self.assertNotIn(b"GNU_EH_FRAME", headers)
+        return path
+
+    def check_tables(self, stacks, function):
+        found = set()
+        for size, names, truncated in stacks:
+            if size not in (3000, 3001):
+                continue
+            self.assertFalse(truncated, names)
+            last = function if size == 3000 else "before_main"
+            self.assertEqual(
+                names[:5], ["take", "deeper", "deep", "call_all", last])
+            self.assertGreater(len(names), 5)
+            found.add(size)
+        self.assertEqual(found, {3000, 3001})
+
+    def test_without_header(self):
+        """Tables that no header leads to, which the agent sorts itself: also
+        where a constructor allocates before main."""
+        for compiler, options in (("gcc", ()), ("g++", ("-x", "c++"))):
+            for kind in (("-pie", "-fPIE"), ("-no-pie", "-fno-pie"),
+                         ("-pie", "-fPIE", "-Wl,-z,noseparate-code"),
+                         ("-pie", "-fPIE", "-fuse-ld=gold"),
+                         ("-pie", "-fPIE", "-fuse-ld=lld")):
+                with self.subTest(compiler=compiler, kind=kind):
+                    path = self.build_tables(compiler, "tables", *kind,
+                                             *options)
+                    self.check_tables(self.stacks_of(path), "main")
+
+    def test_library_without_header(self):
+        """One that may be unloaded."""
+        library = self.build_tables("gcc", "tables.so", "-shared", "-fPIC",
+                                    "-DENTRY=run")
+        host = self.build_tables("gcc", "host", "-DHOST", "-fPIE", "-pie")
+        self.check_tables(self.stacks_of(host, library), "run")
 
     def test_musl(self):
         """And what its own functions allocate."""

@@ -3,6 +3,7 @@
 
 #include "agent/file/writer.h"
 #include "agent/sys/diag.h"
+#include "agent/unwind/cfi_index.h"
 #include "agent/unwind/framewalk.h"
 #include "agent/unwind/modules.h"
 #include "agent/unwind/peer.h"
@@ -51,6 +52,8 @@ static void caller_only(struct sp_lane *lane, const struct sp_call_frame *frame,
 void sp_stack_follow(enum sp_stack_way wanted)
 {
 	way = wanted;
+	if (way == SP_STACK_POINTERS)
+		sp_cfi_index_forbid();
 }
 
 const char *sp_stack_unwinder(void)

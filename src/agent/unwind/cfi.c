@@ -3,171 +3,30 @@
  * The format is DWARF's call frame information as the x86-64 ABI and the Linux
  * Standard Base have it: .eh_frame_hdr is a sorted table of (function, entry),
  * an entry (FDE) refers to what it has in common with others (CIE), and both
- * are small programs that describe the frame, instruction by instruction.
+ * are small programs that describe the frame, instruction by instruction
+ * (cfi_entry.h).  Without that table there is one of our own (cfi_index.h).
  */
 #include "agent/unwind/cfi.h"
 
 #include <stddef.h>
 #include <string.h>
 
+#include "agent/unwind/cfi_entry.h"
+#include "agent/unwind/cfi_index.h"
 #include "agent/unwind/code.h"
 #include "agent/unwind/stack_bounds.h"
 #include "base/bytes.h"
 
 #include "agent/sys/poison.h"
 
-/* How pointers are encoded (DW_EH_PE_*). */
+/* What the header is made of (DW_EH_PE_*). */
 #define UDATA4         0x03
 #define PCREL_SDATA4   0x1b
 #define DATAREL_SDATA4 0x3b
-#define PCREL          0x10
-#define FORMAT_MASK    0x0f
-#define OTHER_MASK     0xf0
 
 #define HEADER_PAIR_BYTES 8
 
 /* ---- the entries ---- */
-
-/* From `at` to the end of its segment; false: in none. */
-static bool tables_at(const struct sp_module_entry *e, uintptr_t at,
-		      struct sp_slice *ret)
-{
-	if (!sp_code_segment(e, at, PF_R, ret))
-		return false;
-	ret->at = (const uint8_t *)at;
-	return true;
-}
-
-/* The bytes of the entry at `at`, behind its length.  False: it is not of the
- * usual kind. */
-static bool entry_at(const struct sp_module_entry *e, uintptr_t at,
-		     struct sp_slice *ret)
-{
-	uint64_t bytes;
-
-	if (!tables_at(e, at, ret))
-		return false;
-	bytes = sp_cfi_read_fixed(ret, 4);
-	if (ret->failed || bytes >= 0xfffffff0u || bytes > sp_slice_left(ret))
-		return false;
-	ret->end = ret->at + bytes;
-	return true;
-}
-
-/* A number in one of the formats. */
-static uint64_t read_number(struct sp_slice *s, uint8_t format)
-{
-	switch (format) {
-	case 0x00: /* absptr, udata8, sdata8 */
-	case 0x04:
-	case 0x0c:
-		return sp_cfi_read_fixed(s, 8);
-	case 0x03: /* udata4 */
-		return sp_cfi_read_fixed(s, 4);
-	case 0x0b: /* sdata4 */
-		return (uint64_t)(int32_t)sp_cfi_read_fixed(s, 4);
-	case 0x02: /* udata2 */
-		return sp_cfi_read_fixed(s, 2);
-	case 0x0a: /* sdata2 */
-		return (uint64_t)(int16_t)sp_cfi_read_fixed(s, 2);
-	case 0x01: /* uleb128 */
-		return sp_slice_varint(s);
-	case 0x09: /* sleb128 */
-		return (uint64_t)sp_cfi_read_sleb(s);
-	default:
-		s->failed = true;
-		return 0;
-	}
-}
-
-/* The address of a function: as it is, or relative to where it stands. */
-static uintptr_t read_address(struct sp_slice *s, uint8_t encoding)
-{
-	uintptr_t here = (uintptr_t)s->at;
-	uint64_t number = read_number(s, encoding & FORMAT_MASK);
-
-	if ((encoding & OTHER_MASK) == PCREL)
-		return here + number;
-	if (encoding & OTHER_MASK)
-		s->failed = true;
-	return number;
-}
-
-/* What a CIE says besides its program. */
-struct common {
-	uint8_t encoding; /* of functions' addresses */
-	bool has_data;    /* an FDE has some, too */
-	bool is_signal;   /* the frames are those of a signal */
-};
-
-/* The letters of a CIE's augmentation, and the data behind a z. */
-static bool read_augmentation(struct sp_slice *s, const char *letters,
-			      struct common *common)
-{
-	uint8_t encoding;
-
-	for (; *letters; letters++) {
-		switch (*letters) {
-		case 'R':
-			common->encoding = sp_slice_u8(s);
-			break;
-		case 'P': /* what handles exceptions */
-			encoding = sp_slice_u8(s);
-			read_number(s, encoding & FORMAT_MASK);
-			break;
-		case 'L':
-			sp_slice_u8(s);
-			break;
-		case 'S':
-			common->is_signal = true;
-			break;
-		default:
-			if (!sp_arch_is_signed(*letters))
-				return false;
-		}
-	}
-	return !s->failed;
-}
-
-/* The common part: alignments and the state that functions begin with. */
-static bool read_cie(struct sp_cfi_run *r, struct sp_slice s,
-		     struct common *common)
-{
-	const char *letters;
-	struct sp_slice data = {.failed = false};
-	uint64_t bytes;
-	uint8_t version;
-
-	if (sp_cfi_read_fixed(&s, 4) != 0)
-		return false;
-	version = sp_slice_u8(&s);
-	letters = (const char *)s.at;
-	while (sp_slice_u8(&s))
-		;
-	r->code_align = sp_slice_varint(&s);
-	r->data_align = sp_cfi_read_sleb(&s);
-	if (sp_slice_varint(&s) != SP_ARCH_RETURN || s.failed ||
-	    (version != 1 && version != 3))
-		return false;
-	if (letters[0] == 'z') {
-		bytes = sp_slice_varint(&s);
-		data.at = sp_slice_take(&s, bytes);
-		if (!data.at)
-			return false;
-		data.end = data.at + bytes;
-		common->has_data = true;
-		if (!read_augmentation(&data, letters + 1, common))
-			return false;
-	} else if (letters[0]) {
-		return false;
-	}
-	r->at = 0;
-	r->target = UINTPTR_MAX;
-	if (!sp_cfi_program_run(r, s))
-		return false;
-	r->initial = r->now;
-	return true;
-}
 
 enum found { NOTHING, REFUSED, FOUND };
 
@@ -177,33 +36,33 @@ static enum found read_fde(struct sp_cfi_run *r, uintptr_t entry, uintptr_t at,
 			   uintptr_t start, const struct sp_module_entry *e,
 			   bool *is_signal)
 {
-	struct sp_slice s, cie;
-	struct common common = {.encoding = 0};
-	uintptr_t here, begin;
-	uint64_t bytes, back;
+	struct sp_cfi_view view = {.moved = 0};
+	struct sp_cfi_cie cie = {.at = NULL};
+	struct sp_cfi_fde fde;
+	struct sp_slice segment;
 
-	if (!entry_at(e, entry, &s))
-		return REFUSED;
-	here = (uintptr_t)s.at;
-	back = sp_cfi_read_fixed(&s, 4);
 	memset(&r->now, 0, sizeof(r->now));
 	r->n_saved = 0;
 	r->failed = false;
-	if (back == 0 || !entry_at(e, here - back, &cie) ||
-	    !read_cie(r, cie, &common))
+	if (!sp_code_segment(e, entry, PF_R, &segment))
 		return REFUSED;
-	begin = read_address(&s, common.encoding);
-	bytes = read_number(&s, common.encoding & FORMAT_MASK);
-	if (s.failed)
+	view.low = segment.at;
+	view.high = segment.end;
+	if (!sp_cfi_read_fde(&view, (const uint8_t *)entry, &cie, &fde))
 		return REFUSED;
-	if (at - begin >= bytes || (start && begin != start))
+	if (at - fde.begin >= fde.bytes || (start && fde.begin != start))
 		return NOTHING;
-	if (common.has_data)
-		sp_slice_take(&s, sp_slice_varint(&s));
-	r->at = begin;
+	r->code_align = cie.code_align;
+	r->data_align = cie.data_align;
+	r->at = 0;
+	r->target = UINTPTR_MAX;
+	if (!sp_cfi_program_run(r, cie.program))
+		return REFUSED;
+	r->initial = r->now;
+	r->at = fde.begin;
 	r->target = at;
-	*is_signal = common.is_signal;
-	return !s.failed && sp_cfi_program_run(r, s) ? FOUND : REFUSED;
+	*is_signal = cie.is_signal;
+	return sp_cfi_program_run(r, fde.program) ? FOUND : REFUSED;
 }
 
 /* ---- the table ---- */
@@ -221,15 +80,16 @@ const uint8_t *sp_cfi_table(const struct sp_module_entry *e,
 
 		if (e->phdr[i].p_type != PT_GNU_EH_FRAME)
 			continue;
-		if (!tables_at(e, at, &s) || bytes > sp_slice_left(&s) ||
+		if (!sp_code_segment(e, at, PF_R, &s) ||
+		    bytes > (uintptr_t)s.end - at ||
 		    bytes < SP_CFI_HEADER_BYTES ||
-		    memcmp(s.at, usual, sizeof(usual)) != 0)
+		    memcmp((const void *)at, usual, sizeof(usual)) != 0)
 			return NULL;
-		memcpy(ret_count, s.at + 8, 4);
+		memcpy(ret_count, (const uint8_t *)at + 8, 4);
 		if (*ret_count >
 		    (bytes - SP_CFI_HEADER_BYTES) / HEADER_PAIR_BYTES)
 			return NULL;
-		return s.at;
+		return (const uint8_t *)at;
 	}
 	return NULL;
 }
@@ -248,13 +108,13 @@ static uintptr_t table_address(const uint8_t *header, uint32_t i,
 }
 
 /* The entry of the last function that begins at or before `at`, or 0. */
-static uintptr_t find_entry(const struct sp_module_entry *e, uintptr_t at)
+static uintptr_t find_entry(struct sp_module_entry *e, uintptr_t at)
 {
 	uint32_t low = 0, high = 0;
 	const uint8_t *header = sp_cfi_table(e, &high);
 
 	if (!header)
-		return 0;
+		return sp_cfi_index_find(e, at);
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
@@ -267,9 +127,8 @@ static uintptr_t find_entry(const struct sp_module_entry *e, uintptr_t at)
 }
 
 /* The state of the instruction before `pc`: run->now. */
-static enum found find_state(struct sp_cfi_run *run,
-			     const struct sp_module_entry *e, uintptr_t pc,
-			     bool *is_signal)
+static enum found find_state(struct sp_cfi_run *run, struct sp_module_entry *e,
+			     uintptr_t pc, bool *is_signal)
 {
 	uintptr_t entry = find_entry(e, pc - 1);
 
@@ -350,7 +209,7 @@ static struct sp_cfi_rule make_rule(const struct sp_cfi_state *s)
 /* At an address that is behind no call: the beginning of a function that was
  * put there as the end of a stack, as makecontext does. */
 static struct sp_cfi_rule find_beginning(struct sp_cfi_run *run,
-					 const struct sp_module_entry *e,
+					 struct sp_module_entry *e,
 					 uintptr_t pc)
 {
 	uintptr_t entry = find_entry(e, pc);
@@ -364,7 +223,7 @@ static struct sp_cfi_rule find_beginning(struct sp_cfi_run *run,
 }
 
 struct sp_cfi_rule sp_cfi_find(struct sp_cfi_run *run,
-			       const struct sp_module_entry *e, uintptr_t pc)
+			       struct sp_module_entry *e, uintptr_t pc)
 {
 	struct sp_slice code = {NULL, NULL, false};
 	bool is_signal = false;
@@ -441,7 +300,7 @@ static bool find_register(const struct sp_cfi_state *s, unsigned int i,
 	}
 }
 
-bool sp_cfi_step(struct sp_cfi_run *run, const struct sp_module_entry *e,
+bool sp_cfi_step(struct sp_cfi_run *run, struct sp_module_entry *e,
 		 struct sp_cfi_registers *registers,
 		 struct sp_stack_bounds_span *memory, bool *is_signal)
 {

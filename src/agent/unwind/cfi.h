@@ -13,7 +13,7 @@
  * Context: sampled.
  */
 struct sp_cfi_rule sp_cfi_find(struct sp_cfi_run *run,
-			       const struct sp_module_entry *e, uintptr_t pc);
+			       struct sp_module_entry *e, uintptr_t pc);
 
 /* Where object `e` has its table of functions, if that is of the usual kind: a
  * header of SP_CFI_HEADER_BYTES, and *ret_count pairs of 4-byte distances from
@@ -28,6 +28,6 @@ const uint8_t *sp_cfi_table(const struct sp_module_entry *e,
  * known to be readable.  *is_signal: the caller is what a signal interrupted.
  * False: they do not say it.  Context: as above.
  */
-bool sp_cfi_step(struct sp_cfi_run *run, const struct sp_module_entry *e,
+bool sp_cfi_step(struct sp_cfi_run *run, struct sp_module_entry *e,
 		 struct sp_cfi_registers *registers,
 		 struct sp_stack_bounds_span *memory, bool *is_signal);

@@ -27,6 +27,7 @@
 #include "agent/sys/linkmap.h"
 #include "agent/sys/mapname.h"
 #include "agent/thread/inside.h"
+#include "agent/unwind/cfi_index.h"
 #include "agent/unwind/lane.h"
 #include "agent/unwind/loaded.h"
 #include "base/hash.h"
@@ -311,6 +312,7 @@ static bool fill_module(struct sp_module_entry *e,
 			bool permanent)
 {
 	const uint16_t name_room = e->name_room, phdr_room = e->phdr_room;
+	struct sp_cfi_index *const index = e->index;
 
 	e->name_room = e->phdr_room = 0;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -325,6 +327,7 @@ static bool fill_module(struct sp_module_entry *e,
 	atomic_signal_fence(memory_order_seq_cst);
 	e->name_room = name_room;
 	e->phdr_room = phdr_room;
+	sp_cfi_index_free(index);
 	if (!read_segments(e, loaded) || !copy_texts(e, loaded, name))
 		return false;
 	read_notes(e, loaded);

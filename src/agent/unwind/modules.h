@@ -17,6 +17,8 @@
  * old place has its old entry.  When all are taken, one of an object that is
  * gone is used again, for another id.
  */
+struct sp_cfi_index;
+
 struct sp_module_entry {
 	_Atomic uint32_t id; /* 1.. in the file; 0: of no object */
 	uintptr_t start;     /* its segments, first to last */
@@ -38,6 +40,7 @@ struct sp_module_entry {
 	const uint8_t *note;           /* build id in the object's memory */
 	uint8_t build_id[SP_FORMAT_BUILD_ID_MAX];
 	uint8_t build_id_bytes;
+	_Atomic(struct sp_cfi_index *) index; /* cfi_index.h; NULL: not made */
 	_Atomic uint32_t written; /* generation of the file that has it */
 };
 

@@ -444,7 +444,7 @@ static bool is_whole(struct peer *peer, const struct sp_walk *tables)
 {
 	const struct sp_walk *walk = &peer->walk;
 	const uintptr_t last = (uintptr_t)walk->pcs[walk->n - 1];
-	const struct sp_module_entry *e;
+	struct sp_module_entry *e;
 
 	if (!peer->is_end)
 		return false;

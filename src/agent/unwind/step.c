@@ -290,8 +290,7 @@ static bool take_context(struct sp_step_way *way, struct sp_cfi_registers *r)
 
 /* The rule of an address that is not known yet. */
 static struct sp_cfi_rule find_rule(struct sp_step_way *way,
-				    const struct sp_module_entry *e,
-				    uintptr_t pc)
+				    struct sp_module_entry *e, uintptr_t pc)
 {
 	struct sp_cfi_rule rule = {.kind = SP_CFI_NONE};
 

@@ -97,9 +97,8 @@ static struct sp_cfi_rule model(Dwarf_Frame *frame, bool is_signal)
 	return rule.kind == SP_CFI_OTHER ? other : rule;
 }
 
-static void check_rule(const struct sp_module_entry *e, uintptr_t pc,
-		       bool is_call, Dwarf_Frame *frame, bool is_signal,
-		       struct count *count)
+static void check_rule(struct sp_module_entry *e, uintptr_t pc, bool is_call,
+		       Dwarf_Frame *frame, bool is_signal, struct count *count)
 {
 	struct sp_cfi_rule theirs = model(frame, is_signal);
 	struct sp_cfi_rule ours = sp_cfi_find(&run, e, pc);
@@ -275,7 +274,7 @@ static bool model_register(Dwarf_Frame *frame, int i, uint64_t cfa,
 	return kept >> i & 1;
 }
 
-static void check_step(const struct sp_module_entry *e, uintptr_t pc,
+static void check_step(struct sp_module_entry *e, uintptr_t pc,
 		       Dwarf_Frame *frame, bool is_signal, struct count *count)
 {
 	struct sp_cfi_registers ours = begin_registers, theirs = ours;
@@ -311,7 +310,7 @@ static void check_step(const struct sp_module_entry *e, uintptr_t pc,
 	count->signals += is_signal;
 }
 
-static void check_address(const struct sp_module_entry *e, Dwarf_CFI *cfi,
+static void check_address(struct sp_module_entry *e, Dwarf_CFI *cfi,
 			  uintptr_t pc, bool is_call, struct count *count)
 {
 	Dwarf_Frame *frame;
@@ -338,7 +337,7 @@ static void check_address(const struct sp_module_entry *e, Dwarf_CFI *cfi,
 /* ---- all objects ---- */
 
 /* Functions as .eh_frame_hdr lists them. */
-static const int32_t *functions_of(const struct sp_module_entry *e,
+static const int32_t *functions_of(struct sp_module_entry *e,
 				   uintptr_t *ret_base, uint32_t *ret_count)
 {
 	for (unsigned int i = 0; i < e->n_phdr; i++) {
@@ -352,7 +351,7 @@ static const int32_t *functions_of(const struct sp_module_entry *e,
 }
 
 /* Wherever a call ends, and at some addresses besides. */
-static void check_object(const struct sp_module_entry *e, Dwarf_CFI *cfi,
+static void check_object(struct sp_module_entry *e, Dwarf_CFI *cfi,
 			 struct count *count)
 {
 	uintptr_t base = 0;
@@ -400,7 +399,7 @@ TEST(against_libdw)
 	fill_stack();
 	elf_version(EV_CURRENT);
 	for (unsigned int i = 0; i < sp_modules_count(); i++) {
-		const struct sp_module_entry *e = sp_modules_get(i);
+		struct sp_module_entry *e = sp_modules_get(i);
 		int fd = open(e->name, O_RDONLY | O_CLOEXEC);
 		Elf *elf;
 		Dwarf_CFI *cfi;

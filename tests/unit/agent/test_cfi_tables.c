@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Unwind tables made by hand: instructions, encodings, expressions; 200,000
- * damaged ones.
+ * damaged ones; those that no header leads to.
  */
 
+#include <sys/mman.h>
+
+#include "agent/sys/diag.h"
 #include "agent/unwind/cfi.h"
+#include "agent/unwind/cfi_index.h"
 #include "agent/unwind/modules.h"
 #include "agent/unwind/stack_bounds.h"
 #include "support/arch.h"
@@ -346,6 +350,149 @@ TEST(damage)
 		registers.value[SP_ARCH_PC] = pc;
 		sp_cfi_step(&run, &entry, &registers, &memory, &is_signal);
 	}
+}
+
+/* ---- without a header ---- */
+
+/* An object of n functions in reverse order, 16 bytes each, whose entries have
+ * 24 bytes each, behind bytes that are none. */
+#define N         1000
+#define FUNCTIONS 16
+#define CODE      ((size_t)N * FUNCTIONS)
+#define TABLES    (32 + 24 + (size_t)N * 24 + 4)
+
+static uint8_t *make_apart(bool is_permanent, size_t bytes)
+{
+	static const uint8_t cie[] = {
+		1,  'z', 'R',           0, 1, 0x78, RETURN, 1, 0x1b, 0x0c,
+		SP, 8,   0x80 + RETURN, 1, 0, 0};
+	uint8_t *memory = mmap(NULL, 1u << 20, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *at = memory + 65536, *first;
+
+	assert_true(memory != MAP_FAILED);
+	memset(at, 0x11, 32);
+	first = at += 32;
+	at = put_word(at, 4 + sizeof(cie));
+	at = put_word(at, 0);
+	at = put(at, cie, sizeof(cie));
+	for (int i = N; i-- > 0;) {
+		at = put_word(at, 20);
+		at = put_word(at, at - first);
+		at = put_word(at, memory + (size_t)i * FUNCTIONS - at);
+		at = put_word(at, FUNCTIONS);
+		at = put(at, "\0\0\0\0\0\0\0", 8);
+	}
+	phdr[0] = (ElfW(Phdr)){.p_type = PT_LOAD,
+			       .p_flags = PF_R | PF_X,
+			       .p_filesz = CODE,
+			       .p_memsz = CODE};
+	phdr[1] = (ElfW(Phdr)){.p_type = PT_LOAD,
+			       .p_flags = PF_R,
+			       .p_vaddr = 65536,
+			       .p_filesz = bytes,
+			       .p_memsz = bytes};
+	entry = (struct sp_module_entry){
+		.start = (uintptr_t)memory,
+		.end = (uintptr_t)memory + (1u << 20),
+		.code_start = (uintptr_t)memory,
+		.code_end = (uintptr_t)memory + CODE,
+		.bias = (uintptr_t)memory,
+		.permanent = is_permanent,
+		.phdr = phdr,
+		.n_phdr = 2,
+	};
+	return memory;
+}
+
+static enum sp_cfi_kind kind_at(const uint8_t *memory, int function)
+{
+	return sp_cfi_find(&run, &entry,
+			   (uintptr_t)memory + (size_t)function * FUNCTIONS + 8)
+		.kind;
+}
+
+static void forget(uint8_t *memory)
+{
+	if (entry.index)
+		sp_cfi_index_free(entry.index);
+	munmap(memory, 1u << 20);
+}
+
+TEST(without_header)
+{
+	uint8_t *memory = make_apart(true, TABLES);
+
+	for (int i = 0; i < N; i++)
+		assert_int_equal(kind_at(memory, i), SP_CFI_SP);
+	/* Behind the last. */
+	assert_int_equal(kind_at(memory, N), SP_CFI_NONE);
+	forget(memory);
+}
+
+/* The last entry reaches beyond the segment: it is refused, and nothing behind
+ * the segment is read. */
+TEST(straddling)
+{
+	uint8_t *memory = make_apart(true, 32 + 24 + (size_t)N * 24 - 8);
+
+	assert_int_equal(kind_at(memory, 0), SP_CFI_NONE);
+	for (int i = 1; i < N; i++)
+		assert_int_equal(kind_at(memory, i), SP_CFI_SP);
+	forget(memory);
+	/* In front of an unreadable page, too, which the segment has. */
+	memory = make_apart(true, 65536);
+	assert_int_equal(mprotect(memory + 65536 + 32768, 32768, PROT_NONE), 0);
+	assert_int_equal(kind_at(memory, 1), SP_CFI_NONE);
+	forget(memory);
+}
+
+static bool is_touched(const uint8_t *page)
+{
+	unsigned char in_core = 0;
+
+	assert_int_equal(mincore((void *)(uintptr_t)page, 4096, &in_core), 0);
+	return in_core & 1;
+}
+
+static uint64_t count_lost(void)
+{
+	uint64_t losses[SP_FORMAT_LOSSES];
+
+	sp_diag_read(losses);
+	return losses[SP_LOSS_TABLES];
+}
+
+/* No more of a segment than its end is looked at, and that is told. */
+TEST(bounded_search)
+{
+	const uint64_t lost = count_lost();
+	uint8_t *memory = make_apart(true, 65536 + 16 * CODE + 65536);
+
+	assert_int_equal(kind_at(memory, 1), SP_CFI_NONE);
+	assert_false(is_touched(memory + 65536 + 32768));
+	assert_true(count_lost() > lost);
+	forget(memory);
+}
+
+/* A library of data only, and all where frame pointers are followed (last:
+ * this is for good), have no index, and nobody looks for tables. */
+TEST(nothing_is_searched)
+{
+	const size_t far = 1u << 19;
+	uint8_t *memory = make_apart(true, 1u << 19);
+
+	entry.code_start = UINTPTR_MAX;
+	entry.code_end = 0;
+	assert_true(sp_cfi_index_find(&entry, (uintptr_t)memory) == 0);
+	assert_null(entry.index);
+	assert_false(is_touched(memory + far));
+	forget(memory);
+	memory = make_apart(true, TABLES);
+	sp_cfi_index_forbid();
+	assert_int_equal(kind_at(memory, 1), SP_CFI_NONE);
+	assert_null(entry.index);
+	forget(memory);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -30,7 +30,7 @@ static bool is_same(const struct sp_cfi_rule *a, const struct sp_cfi_rule *b)
 	       (a->cfa_bytes == b->cfa_bytes && a->bp_bytes == b->bp_bytes);
 }
 
-static void check_call(const struct sp_module_entry *e, struct sp_slice code,
+static void check_call(struct sp_module_entry *e, struct sp_slice code,
 		       uintptr_t start, uintptr_t pc, struct count *count)
 {
 	struct sp_cfi_rule theirs = sp_cfi_find(&run, e, pc), ours;
@@ -73,7 +73,7 @@ static bool is_padding(uintptr_t at, uintptr_t end)
 	return true;
 }
 
-static void check_function(const struct sp_module_entry *e, uintptr_t start,
+static void check_function(struct sp_module_entry *e, uintptr_t start,
 			   uintptr_t end, struct count *count)
 {
 	struct sp_cfi_rule rule = sp_cfi_find(&run, e, start + 1);
@@ -96,7 +96,7 @@ static void check_function(const struct sp_module_entry *e, uintptr_t start,
 }
 
 /* Functions as .eh_frame_hdr lists them. */
-static const int32_t *functions_of(const struct sp_module_entry *e,
+static const int32_t *functions_of(struct sp_module_entry *e,
 				   uintptr_t *ret_base, uint32_t *ret_count)
 {
 	for (unsigned int i = 0; i < e->n_phdr; i++) {
@@ -109,7 +109,7 @@ static const int32_t *functions_of(const struct sp_module_entry *e,
 	return NULL;
 }
 
-static void check_object(const struct sp_module_entry *e, struct count *count)
+static void check_object(struct sp_module_entry *e, struct count *count)
 {
 	uintptr_t base = 0;
 	uint32_t n = 0, stride;
@@ -123,7 +123,7 @@ static void check_object(const struct sp_module_entry *e, struct count *count)
 }
 
 /* Such code is full of calls that never return. */
-static bool is_sanitized(const struct sp_module_entry *e)
+static bool is_sanitized(struct sp_module_entry *e)
 {
 #ifdef __SANITIZE_ADDRESS__
 	const uintptr_t here = (uintptr_t)is_sanitized;
