@@ -129,6 +129,18 @@ class Valgrind(Case):
             with self.subTest(tool):
                 self.check(*self.valgrind(tool), program=program)
 
+    def test_libunwind(self):
+        """Is not used: it would be reported."""
+        program = harness.target("program_race_free")
+        for tool in ("memcheck", "helgrind"):
+            with self.subTest(tool):
+                result, profiles = self.watched(
+                    *self.valgrind(tool), program, ROUNDS, program=program,
+                    SAMPLEPROF_UNWIND="libunwind")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertIn(b"stacks are found by tables", result.stderr)
+                self.assertEqual(profiles[0].settings["unwinder"], "tables")
+
     @harness.nightly
     def test_programs(self):
         """A tool says of larger programs what it says without the library, and
