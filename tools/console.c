@@ -2,6 +2,7 @@
 #include "tools/console.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdlib.h>
@@ -31,8 +32,27 @@ static bool is_drawn;
 
 static const char *program = SP_COMMAND_PROGRAM;
 
+/*
+ * A file that is opened where a standard descriptor was closed would take
+ * messages for its bytes.  So each place is taken, by what answers EBADF as a
+ * closed one does, and ends with exec: a program that is run finds it closed.
+ */
+static void fill_standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", fcntl(STDIN_FILENO, F_GETFD) < 0
+					       ? O_WRONLY | O_CLOEXEC
+					       : O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
+}
+
 void sp_console_init(const char *argv0)
 {
+	fill_standard_descriptors();
 	program = sp_command_program(argv0);
 	/* Only which characters can be drawn depends on the locale. */
 	setlocale(LC_CTYPE, "");

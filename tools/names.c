@@ -82,8 +82,10 @@ bool names_add(const struct names *names, char *path)
 	is_started = sp_launch_run(names->command, &pid, &status, &err) >= 0;
 	if (before >= 0)
 		dup2(before, STDOUT_FILENO);
-	close(before);
-	close(nowhere);
+	if (before >= 0)
+		close(before);
+	if (nowhere >= 0)
+		close(nowhere);
 	if (!is_started)
 		sp_console_fail_with(&err);
 	else if (status == 0)

@@ -51,6 +51,32 @@ class Modes(harness.Case):
         self.assertEqual(seen & texts, texts)
 
 
+class Closed(harness.Case):
+    """Where a standard descriptor is closed, a file that a command opens does
+    not get its number: a message would be among its bytes."""
+
+    def test_closed(self):
+        profile = self.execute(harness.target("program_plain"), 1000,
+                               period="1").profile().require_samples().path
+        self.sampleprof("symbolize", profile, "-o", "open")
+        with open(os.path.join(self.dir, "open"), "rb") as f:
+            right = f.read()
+        for closed in "<&-", ">&-", "2>&-", "<&- >&- 2>&-":
+            self.execute("sh", "-c", '"$@" ' + closed, "sh",
+                         "strace", "-qq", "-e", "trace=openat", "-o", "calls",
+                         harness.tool(), "symbolize", profile, "-o", "closed",
+                         shim=False, clean=False)
+            with open(os.path.join(self.dir, "closed"), "rb") as f:
+                self.assertEqual(f.read(), right, closed)
+            with open(os.path.join(self.dir, "calls"), encoding="utf-8") as f:
+                calls = f.read()
+            # Before the first lies the loader's work, which ends there.
+            own = calls[calls.rindex('"/dev/null"'):].splitlines()[1:]
+            self.assertIn(profile, "".join(own))
+            for call in own:
+                self.assertFalse(call.endswith(("= 0", "= 1", "= 2")), call)
+
+
 # A program that root starts, as daemons are started.  It copies its profile to
 # where only root can write, and goes on as another user.
 PREPARE = """
