@@ -190,11 +190,12 @@ static size_t bytes_behind(const struct sp_image *image, uintptr_t at)
 
 static bool read_dynamic(struct sp_image *image, const char *base)
 {
-	const ElfW(Dyn) *d = (const void *)(base + image->dynamic.at);
+	const ElfW(Dyn) * d;
 	size_t n = image->dynamic.bytes / sizeof(*d);
 
 	if (!is_table(image, &image->dynamic))
 		return false;
+	d = (const void *)(base + image->dynamic.at);
 	for (; n && d->d_tag != DT_NULL; n--, d++) {
 		switch (d->d_tag) {
 		case DT_SYMTAB:
@@ -308,10 +309,13 @@ const char *sp_image_bind(struct sp_image *image, char *base,
 		return odd_tables;
 	for (int i = 0; i < 2; i++) {
 		const struct sp_image_table *t = &image->relocations[i];
-		const ElfW(Rela) *r = (const void *)(base + t->at);
+		const ElfW(Rela) * r;
 
-		if (t->bytes && !is_table(image, t))
+		if (!t->bytes)
+			continue;
+		if (!is_table(image, t))
 			return odd_tables;
+		r = (const void *)(base + t->at);
 		for (size_t n = t->bytes / sizeof(*r); n; n--, r++)
 			if (!relocate(&b, r))
 				return odd_relocations;
