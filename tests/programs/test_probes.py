@@ -8,8 +8,10 @@ The kernel's part is skipped if there is no tracefs, or no right to use it.
 import json
 import os
 import re
+import shutil
 import struct
 import subprocess
+import tempfile
 import unittest
 
 import harness
@@ -220,3 +222,14 @@ class Events(harness.Case):
         result = self.execute(harness.target("program_page_stacks"), "2000",
                               period=PERIOD, out="none")
         self.assertEqual((result.paths, result.stderr), ([], b""))
+
+
+def main(run):
+    """With a copy of the library: an event puts a trap into the pages of its
+    file, and so into every other program that has it loaded just then.  Where
+    that runs in valgrind, the trap is its end."""
+    with tempfile.TemporaryDirectory(prefix="sampleprof-probes-") as place:
+        copy = os.path.join(place, os.path.basename(library()))
+        shutil.copyfile(library(), copy)
+        os.environ["SAMPLEPROF_SO"] = copy
+        run()
