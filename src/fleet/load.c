@@ -260,6 +260,8 @@ static int add_part(struct loader *l, struct sp_fleet_rows *s)
 		.exact_alloc_bytes = sp_fleet_get(s, AT_BYTES),
 		.exact_alloc_objects = sp_fleet_get(s, AT_OBJECTS),
 		.missing_bytes_max = sp_fleet_get(s, AT_MISSING),
+		.lost_ns = sp_fleet_get(s, AT_DAMAGED) ||
+			   sp_fleet_get(s, AT_IGNORED),
 		.end = (enum sp_profile_end)sp_fleet_get(s, AT_ENDING),
 		.start_ns = sp_fleet_get(s, AT_START) - p->start_unix_ns,
 		.window_ns = sp_fleet_get(s, AT_WINDOW),
@@ -324,6 +326,10 @@ static int end_processes(struct loader *l)
 	if (!hours_do(l))
 		l->hours = NULL;
 	l->p->is_timeless = l->hours != NULL;
+	/* Hourly sums do not say of which process they are. */
+	for (size_t i = 0; i < l->p->n_parts; i++)
+		if (l->p->is_timeless || l->p->n_parts == 1)
+			l->p->parts[i].lost_ns = 0;
 	return place_samples(l);
 }
 

@@ -75,6 +75,8 @@ static int add_lack(struct loader *l, struct sp_fleet_rows *s)
 		part->has_unseen = p->has_unseen = true;
 	else if (sp_parse_u64(sp_fleet_get_text(s, 2), &ns) && ns) {
 		sp_sat_add(&ns, part->start_ns);
+		if (p->n_parts > 1 && !p->is_timeless && !part->lost_ns)
+			part->lost_ns = ns + (ns < SP_NEVER);
 		if (!p->full_ns || ns < p->full_ns)
 			p->full_ns = ns;
 	}

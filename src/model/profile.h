@@ -178,6 +178,9 @@ struct sp_part {
 	uint64_t missing_bytes_max;
 	bool has_unseen;
 	bool is_cut;
+	/* Of several: from then on it is not known what of it is alive, and no
+	 * sample is; 0: it is. */
+	uint64_t lost_ns;
 	enum sp_unseen unseen;
 	enum sp_profile_end end;
 	uint64_t start_ns; /* when its process began */
@@ -415,14 +418,20 @@ static inline uint64_t sp_sample_stop_ns(const struct sp_profile *profile,
 
 /*
  * From when on the sampled object is no more: freed_ns, or the end of its
- * process, if other processes went on; else SP_NEVER.
+ * process, if other processes went on, or of what is known of it; else
+ * SP_NEVER.
  */
 static inline uint64_t sp_sample_gone_ns(const struct sp_profile *profile,
 					 const struct sp_sample *sample)
 {
-	return sample->freed_ns != SP_NEVER
-		       ? sample->freed_ns
-		       : profile->parts[sample->part].stop_ns;
+	const struct sp_part *part = &profile->parts[sample->part];
+
+	if (sample->freed_ns != SP_NEVER)
+		return sample->freed_ns;
+	if (!part->lost_ns || part->lost_ns >= part->stop_ns)
+		return part->stop_ns;
+	return part->lost_ns > sample->born_ns ? part->lost_ns
+					       : sample->born_ns;
 }
 
 /* Were samples discarded?  Then live bytes may have been higher before what is

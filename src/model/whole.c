@@ -65,6 +65,7 @@ struct sp_whole sp_whole_of(const struct sp_profile *p)
 			p->has_frees && !sp_whole_may_lack(p, lost_frees(p)),
 		.is_turned = sp_profile_has_forgotten(p),
 		.known_ns = SP_NEVER,
+		.n_parts = p->n_parts,
 	};
 
 	if (w.is_full)
@@ -73,6 +74,13 @@ struct sp_whole sp_whole_of(const struct sp_profile *p)
 		w.known_ns = 0;
 	if (w.is_damaged && p->known_ns < w.known_ns)
 		w.known_ns = p->known_ns;
+	for (size_t i = 0; w.n_parts > 1 && i < p->n_parts; i++) {
+		w.n_lacking += p->parts[i].lost_ns != 0;
+		w.n_cut += p->parts[i].lost_ns && p->parts[i].is_cut;
+	}
+	if (w.n_parts <= 1)
+		w.n_lacking = w.known_ns != SP_NEVER;
+	w.has_rest = w.n_parts > 1 && w.n_lacking && w.n_lacking < w.n_parts;
 	return w;
 }
 

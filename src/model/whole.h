@@ -19,6 +19,11 @@ struct sp_whole {
 	/* What was alive is known until then; SP_NEVER: to the end, 0: at no
 	 * moment. */
 	uint64_t known_ns;
+	size_t n_parts;   /* processes */
+	size_t n_lacking; /* of these: it is not known what of them is alive */
+	size_t n_cut;     /* of these: the file is cut */
+	/* Others are known: what is alive is at least theirs. */
+	bool has_rest;
 };
 
 struct sp_whole sp_whole_of(const struct sp_profile *profile);
@@ -30,7 +35,8 @@ bool sp_whole_is_all(const struct sp_whole *whole);
 /* May live bytes have been higher than ever in what is there? */
 bool sp_whole_peak_is_least(const struct sp_whole *whole);
 
-/* Is what was alive then (SP_NEVER: at the end) unknown? */
+/* Is what was alive then (SP_NEVER: at the end) unknown, of a process at
+ * least? */
 bool sp_whole_is_unknown_at(const struct sp_whole *whole, uint64_t at_ns);
 
 /* Allocations that are in the totals but never had a chance to be recorded. */

@@ -311,10 +311,17 @@ static int keep_common_infos(struct sp_join *j, const struct sp_profile *file)
 static int add_part(struct sp_profile *p, size_t i,
 		    const struct sp_profile *file, const uint32_t *stacks)
 {
+	const struct sp_whole whole = sp_whole_of(file);
 	struct sp_part *part = &p->parts[i];
 
 	*part = *file->parts;
 	part->window_ns = sp_join_time(part->window_ns, part->start_ns);
+	/* One file alone is known until then (model/whole.h). */
+	if (p->n_parts > 1 && whole.known_ns != SP_NEVER)
+		part->lost_ns = whole.known_ns ? sp_join_time(whole.known_ns,
+							      part->start_ns) +
+							 1
+					       : 1;
 	part->stacks = stacks;
 	return copy_text(p, &part->path) || copy_text(p, &part->program) ||
 			       copy_text(p, &part->command)

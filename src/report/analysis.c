@@ -116,7 +116,7 @@ static int add_peak(struct sp_analysis *a, struct sp_error *err)
 	if (!sp_whole_is_all(&whole) ||
 	    (whole.is_turned && !(a->peak.bytes.lo < a->peak.bytes.hi)))
 		a->peak.bytes.hi = INFINITY;
-	if (!whole.known_ns)
+	if (!whole.known_ns && !whole.has_rest)
 		a->peak.bytes.lo = 0;
 	if (r < 0 || s->view != SP_VIEW_PEAK)
 		return r;
@@ -272,8 +272,8 @@ struct sp_interval sp_analysis_row_share(const struct sp_analysis *a,
 					 const struct sp_estimation *how,
 					 const struct sp_class_sums *row)
 {
-	const bool is_whole =
-		!row->is_unknown && !(a->population.gap_bytes > 0);
+	const bool is_whole = !row->is_unknown && !row->is_least &&
+			      !(a->population.gap_bytes > 0);
 	struct sp_interval part, all;
 
 	if (!exact_total(a, &all)) {
@@ -489,7 +489,7 @@ static struct sp_interval percentile_of_classes(const struct sp_analysis *a,
 bool sp_analysis_is_every(const struct sp_analysis *a)
 {
 	return a->view->all.all.period_bytes == 1 && !a->view->all.is_unknown &&
-	       !(a->population.gap_objects > 0);
+	       !a->view->all.is_least && !(a->population.gap_objects > 0);
 }
 
 bool sp_analysis_view_percentile(const struct sp_analysis *analysis,

@@ -456,8 +456,8 @@ static struct sp_interval with_gap(struct sp_interval i,
 				   const struct sp_class_sums *sums,
 				   bool of_objects)
 {
-	if (sums->is_unknown) {
-		i.lo = 0;
+	if (sums->is_unknown || sums->is_least) {
+		i.lo = sums->is_unknown ? 0 : i.lo;
 		i.hi = INFINITY;
 	} else if (how->population) {
 		i.hi += of_objects ? how->population->gap_objects
@@ -494,7 +494,7 @@ struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
 	i = sp_strata_bytes(strata, row.n, row.slack_bytes, how->confidence);
 	i = shown_interval(i, &row, how->confidence);
 	i = with_gap(i, how, sums, false);
-	return sums->is_unknown ? cut_interval(i, at_most(how, false)) : i;
+	return isinf(i.hi) ? cut_interval(i, at_most(how, false)) : i;
 }
 
 /* (E49) of a row with samples, if totals are known. */
@@ -502,7 +502,8 @@ static const struct sp_population *class_bounds(
 	const struct sp_estimation *how, const struct sp_class_sums *sums)
 {
 	if (isinf(at_most(how, true)) || !sums->all.samples ||
-	    sums->is_unknown || how->population->gap_objects > 0 ||
+	    sums->is_unknown || sums->is_least ||
+	    how->population->gap_objects > 0 ||
 	    how->population->all.all.period_bytes == 1)
 		return NULL;
 	return how->population;

@@ -294,7 +294,7 @@ static int cut_run(struct reading *r, uint64_t from_ns, uint64_t to_ns,
 	const struct sp_whole whole = sp_whole_of(p);
 	struct sp_leaks *l = r->leaks;
 
-	if (!whole.known_ns)
+	if (!whole.known_ns && !whole.has_rest)
 		return sp_error_set(err, -ENODATA, p->path,
 				    whole.is_cut
 					    ? "the file is cut short: what was "
@@ -309,7 +309,7 @@ static int cut_run(struct reading *r, uint64_t from_ns, uint64_t to_ns,
 	if (is_to)
 		to_ns = p->duration_ns;
 	/* Who was alive later nobody knows. */
-	if (whole.known_ns < to_ns)
+	if (whole.known_ns < to_ns && !whole.has_rest)
 		to_ns = whole.known_ns;
 	if (l->teardown_ns < to_ns && l->teardown_ns > from_ns)
 		to_ns = l->teardown_ns;

@@ -16,6 +16,7 @@ void sp_class_sums_judge(struct sp_class_sums *sums,
 {
 	sums->is_measured = like->is_measured;
 	sums->is_unknown = like->is_unknown;
+	sums->is_least = like->is_least;
 }
 
 /* Most sets have objects of one or two classes. */
@@ -155,6 +156,7 @@ int sp_class_sums_merge(struct sp_class_sums *dst,
 	sp_acc_merge(&dst->all, &src->all);
 	dst->is_measured |= src->is_measured;
 	dst->is_unknown |= src->is_unknown;
+	dst->is_least |= src->is_least;
 	return 0;
 }
 

@@ -26,7 +26,8 @@ static bool is_live(const struct sp_profile *profile, const struct sp_sample *s,
 		    uint64_t at_ns)
 {
 	return at_ns == SP_NEVER
-		       ? s->freed_ns == SP_NEVER
+		       ? s->freed_ns == SP_NEVER &&
+				 !profile->parts[s->part].lost_ns
 		       : s->born_ns <= at_ns &&
 				 sp_sample_gone_ns(profile, s) > at_ns;
 }
@@ -49,16 +50,14 @@ bool sp_selection_is_measured(const struct sp_selection *selection)
 }
 
 static bool is_unknown(const struct sp_selection *selection,
-		       const struct sp_profile *profile)
+		       const struct sp_whole *whole)
 {
-	const struct sp_whole whole = sp_whole_of(profile);
-
 	switch (selection->view) {
 	case SP_VIEW_LIVE:
 	case SP_VIEW_LEAKS:
-		return sp_whole_is_unknown_at(&whole, selection->at_ns);
+		return sp_whole_is_unknown_at(whole, selection->at_ns);
 	case SP_VIEW_PEAK:
-		return sp_whole_is_unknown_at(&whole, selection->peak_ns);
+		return sp_whole_is_unknown_at(whole, selection->peak_ns);
 	case SP_VIEW_ALLOC:
 	case SP_VIEW_TEMPORARY:
 		break;
@@ -70,8 +69,12 @@ void sp_selection_judge(const struct sp_selection *selection,
 			const struct sp_profile *profile,
 			struct sp_class_sums *sums)
 {
+	const struct sp_whole whole = sp_whole_of(profile);
+	const bool lacks = is_unknown(selection, &whole);
+
 	sums->is_measured = sp_selection_is_measured(selection);
-	sums->is_unknown = is_unknown(selection, profile);
+	sums->is_unknown = lacks && !whole.has_rest;
+	sums->is_least = lacks && whole.has_rest;
 }
 
 struct sp_acc sp_selection_terms(const struct sp_selection *selection,

@@ -39,10 +39,48 @@ struct sp_text_cell sp_lack_end(enum sp_profile_end end, uint64_t end_kind)
 	return (struct sp_text_cell){""};
 }
 
-struct sp_text_cell sp_lack_end_of(const struct sp_profile *profile)
+/* Of a process whose file is cut: not what only its last record tells. */
+static struct sp_text_cell end_of_cut(const struct sp_profile *p)
 {
-	return profile->is_cut ? (struct sp_text_cell){"the file is cut short"}
-			       : sp_lack_end(profile->end, profile->end_kind);
+	switch (p->end) {
+	case SP_PROFILE_END_CLEAN:
+		return (struct sp_text_cell){"ended by exit()"};
+	case SP_PROFILE_END_RUNNING:
+		return (struct sp_text_cell){"is still running"};
+	case SP_PROFILE_END_KILLED:
+		if (!p->end_kind)
+			break;
+		/* fallthrough */
+	case SP_PROFILE_END_EXEC:
+	case SP_PROFILE_END_DETACHED:
+		return sp_lack_end(p->end, p->end_kind);
+	}
+	return (struct sp_text_cell){""};
+}
+
+struct sp_lack_line sp_lack_end_of(const struct sp_profile *p)
+{
+	struct sp_lack_line line;
+	struct sp_text_cell end;
+	size_t n_cut = 0;
+
+	if (!p->is_cut) {
+		snprintf(line.text, sizeof(line.text), "%s",
+			 sp_lack_end(p->end, p->end_kind).text);
+		return line;
+	}
+	end = end_of_cut(p);
+	for (size_t i = 0; p->n_parts > 1 && i < p->n_parts; i++)
+		n_cut += p->parts[i].is_cut;
+	if (n_cut)
+		snprintf(line.text, sizeof(line.text),
+			 "%s%sof %.20s the file is cut short", end.text,
+			 *end.text ? ", " : "", sp_text_count(n_cut).text);
+	else
+		snprintf(line.text, sizeof(line.text),
+			 "the file is cut short%s%s",
+			 *end.text ? "; the process " : "", end.text);
+	return line;
 }
 
 const char *sp_lack_end_name(enum sp_profile_end end)
@@ -98,8 +136,30 @@ const char *sp_lack_why(const struct sp_whole *w)
 	return w->lacks_frees ? "frees were lost" : NULL;
 }
 
+/* No reason of one is said of another. */
+static const char *why_of_several(const struct sp_whole *w)
+{
+	if (w->n_lacking == 1)
+		return sp_lack_why(w);
+	if (w->n_cut == w->n_lacking)
+		return "the files are cut short";
+	return w->n_cut ? "files are cut short or damaged, were full, or lost "
+			  "frees"
+			: "files are damaged, were full, or lost frees";
+}
+
 void sp_lack_print(FILE *out, const struct sp_whole *w)
 {
+	if (w->n_parts > 1 && w->n_lacking) {
+		fprintf(out, "%s of %s processes %s not known to the end (%s)",
+			sp_text_count(w->n_lacking).text,
+			sp_text_count(w->n_parts).text,
+			w->n_lacking == 1 ? "is" : "are", why_of_several(w));
+		if (w->has_rest)
+			fputs(": what was alive is at least that of the others",
+			      out);
+		return;
+	}
 	fputs(sp_lack_why(w), out);
 	if (w->known_ns == SP_NEVER)
 		fputs(": figures are lower limits", out);
@@ -122,6 +182,8 @@ void sp_lack_json(struct sp_json *json, const struct sp_whole *w)
 	sp_json_bool(json, "lost_frees", w->lacks_frees);
 	sp_json_bool(json, "discarded", w->is_turned);
 	sp_json_time(json, "live_known_until_ns", w->known_ns);
+	sp_json_u64(json, "processes", w->n_parts);
+	sp_json_u64(json, "processes_lacking", w->n_lacking);
 	sp_json_close(json, '}');
 }
 

@@ -14,8 +14,14 @@
  * or unknown. */
 struct sp_text_cell sp_lack_end(enum sp_profile_end end, uint64_t end_kind);
 
-/* The same of one profile; "unknown end: the file is cut short". */
-struct sp_text_cell sp_lack_end_of(const struct sp_profile *profile);
+/* The same of a profile whose processes ended alike.  Of a file that is cut
+ * with what it knows of the end: "the file is cut short; the process was killed
+ * by signal 9", or the first half; of several "ended by exit(), of 1 the file
+ * is cut short". */
+struct sp_lack_line {
+	char text[128];
+};
+struct sp_lack_line sp_lack_end_of(const struct sp_profile *profile);
 
 /* In a column: "clean", "sig9", "cut"; and for programs, always one of "clean",
  * "killed", "exec", "running", "detached". */
@@ -29,7 +35,8 @@ const char *sp_lack_end_name(enum sp_profile_end end);
 const char *sp_lack_why(const struct sp_whole *whole);
 
 /* The same with what it means for what was alive: "the file is cut short: what
- * was alive is known until 2.9 s".  Of one that lacks something. */
+ * was alive is known until 2.9 s", "1 of 3 processes lacks something (...)".
+ * Of one that lacks something. */
 void sp_lack_print(FILE *out, const struct sp_whole *whole);
 
 /* All of it as "whole": {...}. */

@@ -126,6 +126,7 @@ static void put_part(struct sp_json *json, const struct sp_profile *p,
 	sp_json_u64(json, "start_ns", part->start_ns);
 	sp_json_u64(json, "stop_ns", sp_part_stop_ns(p, i));
 	sp_json_string(json, "end", sp_lack_end_name(part->end));
+	sp_json_bool(json, "cut", part->is_cut);
 	sp_json_u64(json, "period_bytes", part->period_bytes);
 	PUT_EXACT(json, part);
 	sp_json_close(json, '}');

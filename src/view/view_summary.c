@@ -255,9 +255,9 @@ static void print_when(FILE *out, uint64_t at_ns, const struct sp_profile *p)
 
 	if (at_ns != SP_NEVER)
 		fprintf(out, " at %s", sp_text_moment(at_ns).text);
-	else if (!whole.known_ns)
+	else if (!whole.known_ns && !whole.has_rest)
 		fputs(" as far as the file tells", out);
-	else if (whole.known_ns != SP_NEVER)
+	else if (whole.known_ns != SP_NEVER && !whole.has_rest)
 		fprintf(out, " at %s, after which it is not known",
 			sp_text_moment(whole.known_ns).text);
 	else if (p->end == SP_PROFILE_END_DETACHED && p->n_parts == 1)
@@ -266,7 +266,9 @@ static void print_when(FILE *out, uint64_t at_ns, const struct sp_profile *p)
 		fputs(" now", out);
 	else
 		fprintf(out, " at the end%s",
-			p->n_parts > 1 ? " of each process" : "");
+			whole.has_rest   ? " of each process whose end is known"
+			: p->n_parts > 1 ? " of each process"
+					 : "");
 }
 
 /* Chosen from the samples' times, which a packed file knows less well. */

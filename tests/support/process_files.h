@@ -56,7 +56,13 @@ static inline void begin(unsigned int number, uint64_t period_bytes)
 
 static inline void end_as(const char *path)
 {
+	const struct model_bytes none = {0};
+
 	model_file_put(&file, n_chunks, &records);
+	/* With the id that begin() gave it: else they are damaged. */
+	for (size_t i = n_chunks + 1;
+	     (i + 1) * SP_FORMAT_CHUNK_BYTES <= file.bytes.n; i++)
+		model_file_put(&file, i, &none);
 	model_file_seal(&file);
 	assert_int_equal(model_file_write(&file, path, file.bytes.n), 0);
 	model_done(&file.bytes);

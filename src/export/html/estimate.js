@@ -262,8 +262,9 @@ function estimate(population, sums, level, ofObjects) {
 
 	// (E61)
 	const gap = ofObjects ? population.gapObjects : population.gapBytes;
-	const withGap = ({value, lo, hi}) => sums.isUnknown
-		? {value, lo: 0, hi: Infinity} : {value, lo, hi: hi + gap};
+	const withGap = ({value, lo, hi}) => ({value,
+		lo: sums.isUnknown ? 0 : lo,
+		hi: sums.isLeast ? Infinity : hi + gap});
 
 	if (!acc[SAMPLES] || acc[PERIOD] === 1)
 		return cut(withGap(e));
@@ -273,7 +274,7 @@ function estimate(population, sums, level, ofObjects) {
 		: ofObjects ? lowerObjectsOf(acc, at) : lowerBytesOf(acc, at);
 	e.lo = Math.min(e.lo, lowerIfSeen(lower, level.half,
 		ofObjects ? acc[SAMPLES] : acc[SIZE], each / acc[PERIOD]));
-	if (sums.isUnknown || gap > 0)
+	if (sums.isLeast || gap > 0)
 		return cut(withGap(e));
 	return cut(ofObjects && most < Infinity
 		? boundObjects(e, population, sums, level) : e);

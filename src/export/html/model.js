@@ -339,7 +339,11 @@ class Model extends Code {
 		this.choice = choice;
 		this.isMeasured = choice.view === 'peak' &&
 			this.data.peak_is_measured;
-		this.isUnknown = this.isUnknownAt(choice);
+		const {processes, processes_lacking: lacking} = this.data.whole;
+
+		this.isLeast = this.isUnknownAt(choice);
+		this.isUnknown = this.isLeast &&
+			!(processes > 1 && lacking && lacking < processes);
 		const parts = this.partsOfChoice;
 
 		for (let p = 0; p < this.nPaths; p++) {
@@ -373,6 +377,7 @@ class Model extends Code {
 
 		sums.isMeasured = this.isMeasured;
 		sums.isUnknown = this.isUnknown;
+		sums.isLeast = this.isLeast;
 		for (const p of paths)
 			for (let c = start[p]; c < start[p + 1]; c++) {
 				const i = this.kinds.classes[kind[c]];

@@ -19,9 +19,12 @@ function estimateCard(title, e, samples, when) {
 }
 
 // Of what was alive, where the profile does not know the end.
-function knownUntil({whole: {live_known_until_ns: known}}) {
+function knownUntil({whole: {live_known_until_ns: known, processes,
+	processes_lacking: lacking}}) {
 	if (known === null)
 		return '';
+	if (processes > 1 && lacking && lacking < processes)
+		return `in ${processes - lacking} of ${processes} processes`;
 	return known ? `at ${moment(known)}, not known later` : 'not known';
 }
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Several files as one, held against the files one by one. */
+#include <math.h>
+
+#include "model/whole.h"
+#include "stats/estimate.h"
+#include "stats/sums.h"
 #include "stats/timeline.h"
 #include "support/process_files.h"
 
@@ -153,6 +158,62 @@ TEST(side_by_side)
 	assert_close(live_bytes(p, 275), 260, 0);
 	assert_close(live_bytes(p, 1025), 100, 0);
 	assert_close(peak_of(p), 260, 0);
+	sp_profile_free(p);
+}
+
+static struct sp_interval live_of(const struct sp_profile *p, uint64_t at_ns)
+{
+	const struct sp_estimation p3 = {SP_METHOD_P3, 0.95, NULL, 0};
+	struct sp_selection live;
+	struct sp_interval bytes;
+	struct sp_sums *sums;
+
+	sp_selection_init(&live);
+	live.view = SP_VIEW_LIVE;
+	live.at_ns = at_ns;
+	assert_int_equal(sp_sums_new(p, &live, &sums, NULL), 0);
+	bytes = sp_estimate_bytes(&p3, &sums->all);
+	sp_sums_free(sums, p);
+	return bytes;
+}
+
+/* What was alive of a process is not known after its file was cut.  That makes
+ * nothing of the others unknown: there is at least what they have. */
+TEST(beside_a_cut_one)
+{
+	struct sp_interval bytes;
+	struct sp_profile *p;
+	struct sp_whole whole;
+
+	sp_profile_free(load_two(50));
+	assert_int_equal(truncate(names[1], 2 * SP_FORMAT_CHUNK_BYTES), 0);
+	p = load(2);
+	whole = sp_whole_of(p);
+	assert_int_equal(whole.n_parts, 2);
+	assert_int_equal(whole.n_lacking, 1);
+	assert_int_equal(whole.n_cut, 1);
+	assert_true(whole.is_cut && whole.has_rest && p->parts[1].is_cut);
+	/* Its last record is of 300, 350 of all. */
+	assert_int_equal(whole.known_ns, 350);
+	assert_close(live_bytes(p, 275), 260, 0);
+	assert_close(live_bytes(p, 350), 200, 0);
+	assert_close(live_bytes(p, 351), 100, 0);
+	assert_close(live_bytes(p, SP_NEVER), 100, 0);
+	bytes = live_of(p, SP_NEVER);
+	assert_close(bytes.value, 100, 0);
+	assert_close(bytes.lo, 100, 0);
+	assert_true(isinf(bytes.hi));
+	bytes = live_of(p, 350);
+	assert_close(bytes.hi, 200, 0);
+	sp_profile_free(p);
+	/* Where none is known to its end nothing is. */
+	assert_int_equal(truncate(names[0], 2 * SP_FORMAT_CHUNK_BYTES), 0);
+	p = load(2);
+	whole = sp_whole_of(p);
+	assert_true(whole.n_lacking == 2 && whole.n_cut == 2 &&
+		    !whole.has_rest);
+	bytes = live_of(p, SP_NEVER);
+	assert_true(bytes.lo == 0 && isinf(bytes.hi));
 	sp_profile_free(p);
 }
 

@@ -169,4 +169,42 @@ TEST(packed)
 		cut_often(names[i], 0, 3);
 }
 
+/* What the file knows of the end is said, and what it does not know is not. */
+TEST(how_it_ended)
+{
+	static const struct {
+		enum sp_profile_end end;
+		uint64_t end_kind;
+		const char *text;
+	} ends[] = {
+		{SP_PROFILE_END_KILLED, SP_END_SIGNAL + 9,
+		 "the file is cut short; the process was killed by signal 9"},
+		{SP_PROFILE_END_KILLED, SP_END_NO_MEMORY,
+		 "the file is cut short; the process was killed by the "
+		 "kernel's OOM killer"},
+		{SP_PROFILE_END_KILLED, SP_END_EXIT,
+		 "the file is cut short; the process ended by _exit()"},
+		{SP_PROFILE_END_KILLED, 0, "the file is cut short"},
+		{SP_PROFILE_END_CLEAN, SP_END_CLEAN,
+		 "the file is cut short; the process ended by exit()"},
+		{SP_PROFILE_END_EXEC, SP_END_EXEC,
+		 "the file is cut short; the process ended as it executed "
+		 "another program"},
+		{SP_PROFILE_END_RUNNING, 0,
+		 "the file is cut short; the process is still running"},
+		{SP_PROFILE_END_DETACHED, SP_END_CLEAN,
+		 "the file is cut short; the process went on after it was "
+		 "detached"},
+	};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		const struct sp_profile p = {.end = ends[i].end,
+					     .end_kind = ends[i].end_kind,
+					     .n_parts = 1,
+					     .is_cut = true};
+
+		assert_string_equal(sp_lack_end_of(&p).text, ends[i].text);
+	}
+}
+
 TEST_MAIN(open_file, close_file)
