@@ -326,15 +326,17 @@ static bool name_run(char run[RUN_BYTES], uint64_t since)
 }
 
 /* The shell says which signal, but not who sent it. */
-static void print_kill(uint64_t kind, bool is_known)
+static void print_kill(uint64_t kind, bool is_known, bool is_elsewhere)
 {
 	if (kind == SP_END_NO_MEMORY)
 		fputs(PROGRAM ": the kernel's OOM killer killed the program\n",
 		      stderr);
 	else if (kind == SP_END_SIGNAL + SIGKILL && is_known)
-		fputs(PROGRAM ": SIGKILL came from another process, "
-			      "not from the OOM killer\n",
-		      stderr);
+		fprintf(stderr,
+			PROGRAM ": SIGKILL came from another process, %s\n",
+			is_elsewhere ? "or from the OOM killer, which killed "
+				       "a process of another control group"
+				     : "not from the OOM killer");
 }
 
 /* From 3.12 on Python writes the names of its functions.  Which one it is can
@@ -370,6 +372,7 @@ static int run_program(char **argv, const struct run_options *o)
 	const uint64_t since = sp_clock_unix_ns();
 	uint64_t kind;
 	struct sp_death_kills kills;
+	bool is_elsewhere;
 	struct run_files files = {.kept = NULL};
 	struct run_ledger ledger;
 	struct sp_error err;
@@ -402,9 +405,9 @@ static int run_program(char **argv, const struct run_options *o)
 		run_ledger_end(&ledger);
 	if (r < 0)
 		return fail_run(&err, r);
-	kind = sp_death_kind(status, &kills);
+	kind = sp_death_kind(status, &kills, &is_elsewhere);
 	if (!o->quiet)
-		print_kill(kind, kills.is_known);
+		print_kill(kind, kills.is_known, is_elsewhere);
 	/* What runs from here on is not to be recorded. */
 	if (before)
 		setenv("LD_PRELOAD", before, 1);

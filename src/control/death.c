@@ -85,20 +85,26 @@ void sp_death_count_kills(struct sp_death_kills *ret)
 	static char text[TEXT_BYTES];
 
 	*ret = (struct sp_death_kills){0};
-	ret->is_known = count_in_group(text, &ret->group);
+	ret->is_group_known = count_in_group(text, &ret->group);
+	ret->is_known = ret->is_group_known;
 	if (read_text("/proc/vmstat", text) && find_kills(text, &ret->machine))
 		ret->is_known = true;
 }
 
-uint64_t sp_death_kind(int status, const struct sp_death_kills *before)
+uint64_t sp_death_kind(int status, const struct sp_death_kills *before,
+		       bool *is_elsewhere)
 {
 	struct sp_death_kills now;
 
+	*is_elsewhere = false;
 	if (!WIFSIGNALED(status))
 		return SP_END_EXIT;
 	if (WTERMSIG(status) == SIGKILL) {
 		sp_death_count_kills(&now);
-		if (now.group > before->group || now.machine > before->machine)
+		if (now.group > before->group)
+			return SP_END_NO_MEMORY;
+		*is_elsewhere = now.machine > before->machine;
+		if (*is_elsewhere && !now.is_group_known)
 			return SP_END_NO_MEMORY;
 	}
 	return SP_END_SIGNAL + (uint64_t)WTERMSIG(status);

@@ -16,18 +16,20 @@
 struct sp_death_kills {
 	uint64_t group;   /* kills in the control group of this process */
 	uint64_t machine; /* kills on the whole machine */
-	bool is_known;    /* at least one of them */
+	bool is_group_known;
+	bool is_known; /* at least one of them */
 };
 
 void sp_death_count_kills(struct sp_death_kills *ret);
 
 /*
  * The SP_END_* of a process with that status of waitpid().  A SIGKILL counts as
- * the kernel's if there was a kill for memory since `before`: in the group of
- * this process, or on the machine, because the other process may have left the
- * group.
+ * the kernel's if there was a kill for memory since `before` in the group of
+ * this process; where that is not known, on the machine.  *is_elsewhere: there
+ * was one in another group, of anybody, or of the process if it had left ours.
  */
-uint64_t sp_death_kind(int status, const struct sp_death_kills *before);
+uint64_t sp_death_kind(int status, const struct sp_death_kills *before,
+		       bool *is_elsewhere);
 
 /*
  * Store `kind` in the profile of the process `pid`, which has ended, unless the

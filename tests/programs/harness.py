@@ -129,6 +129,19 @@ class widened:  # pylint: disable=invalid-name
         return f"[{self.lo}, {self.hi}]"
 
 
+def remove_group(path):
+    """A control group, once its last process has left it."""
+    def is_gone():
+        try:
+            os.rmdir(path)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        return True
+    wait_until(is_gone, lambda: path)
+
+
 def wait_for_cpu(pid, seconds):
     """Until a process has used so much CPU time from now on: what it does
     meanwhile does not depend on who else wants the processor."""

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * grow MIB_PER_S MIB [wait]: hold 20 MiB of base_tables, then let a cache grow
- * at that rate at most, beside objects that are freed at once, until it has so
- * many MiB or somebody ends us: who gets no processor does not catch up. Prints
- * how many bytes of the cache are alive after each MiB; with `wait` a byte on
- * standard input ends the rest.
+ * grow MIB_PER_S MIB [wait [MORE]]: hold 20 MiB of base_tables, then let a
+ * cache grow at that rate at most, beside objects that are freed at once, until
+ * it has so many MiB or somebody ends us: who gets no processor does not catch
+ * up. Prints how many bytes of the cache are alive then; with `wait` a byte on
+ * standard input ends the rest, or lets it grow by MORE MiB first.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -52,15 +52,12 @@ static __attribute__((noinline)) void churn(void)
 	free(p);
 }
 
-int main(int argc, char **argv)
+static void grow(double rate, double most)
 {
-	const double rate = argc > 2 ? atof(argv[1]) * MIB : 0;
-	const double most = argc > 2 ? atof(argv[2]) * MIB : 0;
-	double have = 0, slice = 0, end_s = now_s();
-	size_t n = 0;
-	char c;
+	static double have, slice;
+	static size_t n;
+	double end_s = now_s();
 
-	base_tables();
 	while (have < most && n < ITEMS_MAX) {
 		/* What may come in a millisecond; then the rest of it. */
 		if (have > slice) {
@@ -75,7 +72,19 @@ int main(int argc, char **argv)
 	}
 	printf("cache %.0f\n", have);
 	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	const double rate = argc > 2 ? atof(argv[1]) * MIB : 0;
+	const double most = argc > 2 ? atof(argv[2]) * MIB : 0;
+	char c;
+
+	base_tables();
+	grow(rate, most);
 	if (argc > 3 && read(STDIN_FILENO, &c, 1) < 0)
 		return 1;
+	if (argc > 4)
+		grow(rate, most + atof(argv[4]) * MIB);
 	return 0;
 }
