@@ -13,22 +13,27 @@ COMMAND = harness.tool()
 UNITS_MS = {"ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3}
 
 
-def run(*words, check=True, tries=20):
-    """The command's output.  Against a process that is too busy, or gets no
-    processor, it gives up after 2 s, and says so: then it has that many tries,
-    if it has to succeed."""
-    for left in range(tries - 1 if check else 0, -1, -1):
-        done = subprocess.run([COMMAND, *map(str, words)],
+TRIES = 20
+
+
+def run(*words, check=True, tries=TRIES, says=(), command=(COMMAND,), **how):
+    """The command's output, or its refusal.  Against a process that is too busy,
+    or gets no processor, it gives up after 2 s, and says so: then it has that
+    many tries, unless it says all that is expected."""
+    for _ in range(tries):
+        done = subprocess.run([*map(str, command), *map(str, words)],
                               capture_output=True, check=False, text=True,
-                              timeout=harness.TIMEOUT_S)
-        if not left or not done.returncode or " again" not in done.stderr:
+                              timeout=harness.TIMEOUT_S, **how)
+        said = " ".join(done.stderr.split())
+        if not done.returncode or " again" not in said or \
+                says and all(word in said for word in says):
             break
     if check and done.returncode:
         raise AssertionError(f"{words}: {done.returncode}: {done.stderr}")
     return done
 
 
-def attach(pid, out, *options, tries=20):
+def attach(pid, out, *options, tries=TRIES):
     """The profile, and for how many milliseconds a thread was stopped."""
     text = run("attach", pid, "--out", out, *options,
                tries=tries).stdout
@@ -37,7 +42,7 @@ def attach(pid, out, *options, tries=20):
     return path, float(value) * UNITS_MS[unit]
 
 
-def detach(pid, tries=20):
+def detach(pid, tries=TRIES):
     run("detach", pid, tries=tries)
 
 

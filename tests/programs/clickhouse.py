@@ -192,12 +192,17 @@ class Stub:
         self.socket.close()
 
 
-def says(data, wait=0):
-    """An answer that reads the request and sends these bytes."""
+def says(data, is_whole=True):
+    """An answer that reads the request and sends these bytes.  Whoever closes
+    a connection with a part of the request unread takes the bytes back, so the
+    other side closes it first; `is_whole`: since it knows that no more comes."""
     def answer(client):
         client.recv(1 << 16)
         client.sendall(data)
-        time.sleep(wait)
+        if is_whole:
+            client.shutdown(socket.SHUT_WR)
+        while client.recv(1 << 16):
+            pass
     return answer
 
 

@@ -46,8 +46,8 @@ esac
 # LD_PRELOAD separates its entries at spaces.
 ln -s "$library" libsampleprof.so
 env SAMPLEPROF_PERIOD=1 SAMPLEPROF_OUT="$scratch/ls.sprof" \
-	LD_PRELOAD="$scratch/libsampleprof.so" ls -l /usr/lib >profiled.out
-ls -l /usr/lib >plain.out
+	LD_PRELOAD="$scratch/libsampleprof.so" ls -lR "$prefix" >profiled.out
+ls -lR "$prefix" >plain.out
 cmp plain.out profiled.out || fail "ls writes something else when profiled"
 [ -s ls.sprof ] || fail "no profile was written"
 "$prefix/bin/sampleprof-report" --json ls.sprof >ls.json

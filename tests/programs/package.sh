@@ -53,9 +53,9 @@ mv libelf.so.1 "$moved/lib/sampleprof"
 [ "$(env -i "$moved/bin/sampleprof" preload-path)" = \
 	"$moved/lib/sampleprof/libsampleprof.so" ] ||
 	fail "preload-path is $(env -i "$moved/bin/sampleprof" preload-path)"
-env -i /bin/ls -l /usr/lib >plain
+env -i /bin/ls -lR "$moved" >plain
 env -i "$moved/bin/sampleprof" run --quiet --period 1 --out ls.sprof \
-	/bin/ls -l /usr/lib >under || fail "run ended with $?"
+	/bin/ls -lR "$moved" >under || fail "run ended with $?"
 cmp plain under || fail "ls writes something else when profiled"
 env -i "$moved/bin/sampleprof" report --json ls.sprof >ls.json
 jq -e '.samples > 0 and

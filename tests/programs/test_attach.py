@@ -176,9 +176,9 @@ class Unnoticed(Case):
                              stdin=subprocess.PIPE, shim=False)
         self.addCleanup(process.kill)
         for _ in range(ROUNDS):
-            path, _ = attaching.attach(process.pid, self.out + "/", tries=5)
+            path, _ = attaching.attach(process.pid, self.out + "/")
             harness.wait_for_cpu(process.pid, 0.002)
-            attaching.detach(process.pid, tries=5)
+            attaching.detach(process.pid)
             os.unlink(path)
         stdout, stderr = process.communicate(b"end\n", harness.TIMEOUT_S)
         self.assertEqual((process.returncode, stdout, stderr),
@@ -198,9 +198,9 @@ class Unnoticed(Case):
         self.addCleanup(process.kill)
         for _ in range(ROUNDS):
             path, _ = attaching.attach(process.pid, self.out + "/",
-                                       "--period", "32K", tries=5)
+                                       "--period", "32K")
             harness.wait_for_cpu(process.pid, 0.02)
-            attaching.detach(process.pid, tries=5)
+            attaching.detach(process.pid)
             found = harness.Profile(path)
             self.assertEqual(found.end, "detached")
             self.assertLessEqual(set(found.lost()),
@@ -262,7 +262,7 @@ class Refused(harness.Case):
 
     def refused(self, pid, *words, code=1):
         done = attaching.run("attach", pid, "--out", self.out + "/",
-                             check=False)
+                             check=False, says=words)
         self.assertEqual((done.returncode, done.stdout), (code, ""))
         for word in words:
             self.assertIn(word, done.stderr)

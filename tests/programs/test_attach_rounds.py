@@ -19,7 +19,6 @@ import harness
 ROUNDS = int(os.environ.get("SAMPLEPROF_TEST_ATTACH", harness.rounds(2, 50)))
 READ_EACH = 10  # a profile, of those whose totals are known
 THREADS_BUSY = 64
-TRIES = 5
 MOMENT_S = 0.1
 LONGEST_S = 30  # of a command
 # What a command may say of such a program.
@@ -53,10 +52,9 @@ class Case(harness.Case):
     def rounds(self, pid):
         """While it works all the time."""
         for _ in range(ROUNDS):
-            path, _ = attaching.attach(pid, self.out + "/", "--follow", "none",
-                                       tries=TRIES)
+            path, _ = attaching.attach(pid, self.out + "/", "--follow", "none")
             harness.wait_for_cpu(pid, 0.002)
-            attaching.detach(pid, tries=TRIES)
+            attaching.detach(pid)
             os.unlink(path)
 
     def exact_rounds(self, talk, out=None, lost=()):
@@ -94,8 +92,8 @@ class Rounds(Case):
         for _ in range(ROUNDS):
             # Often a thread is in a sample when the profile ends.
             path, _ = attaching.attach(talk.pid, self.out + "/", "--period",
-                                       "32K", tries=TRIES)
-            attaching.detach(talk.pid, tries=TRIES)
+                                       "32K")
+            attaching.detach(talk.pid)
             talk.process.send_signal(signal.SIGSTOP)
             found = harness.Profile(path)
             talk.process.send_signal(signal.SIGCONT)

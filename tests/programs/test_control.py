@@ -145,8 +145,11 @@ class Examples(harness.Case):
             self.assertEqual([s["unsampled_bytes"]
                               for s in json["stretches"]], [0, 1000000, 0, 0])
             interval = json["estimate"]["alloc_bytes"]
-            self.assertLess(interval["value"], 1300000)
-            self.assertGreater(interval["value"], 700000)
+            # 10,000 objects of 100 bytes, each sampled with the probability
+            # 0.0241: a deviation of 6.4 %, of which these are 5.6 (2e-8).  A
+            # second loop that is not sampled, or both that are, is 100 % off.
+            self.assertLess(interval["value"], 1360000)
+            self.assertGreater(interval["value"], 640000)
         self.both("sampling.c", check)
 
     def test_pause(self):

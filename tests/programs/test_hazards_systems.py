@@ -209,7 +209,7 @@ class Memory(hazards.Case):
         path = os.path.join(CGROUPS, f"sampleprof-test-{os.getpid()}")
         try:
             os.mkdir(path)
-            self.addCleanup(os.rmdir, path)
+            self.addCleanup(harness.remove_group, path)
             with open(path + "/memory.limit_in_bytes", "w",
                       encoding="ascii") as f:
                 f.write(str(limit))

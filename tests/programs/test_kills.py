@@ -420,7 +420,7 @@ class Kills(harness.Case):
         group = os.path.join(CGROUPS, f"sampleprof-test-{os.getpid()}")
         try:
             os.mkdir(group)
-            self.addCleanup(os.rmdir, group)
+            self.addCleanup(harness.remove_group, group)
             with open(group + "/memory.limit_in_bytes", "w",
                       encoding="ascii") as f:
                 f.write(str(64 << 20))

@@ -5,6 +5,9 @@
 
 #include "truth.h"
 
+/* A scenario that takes so long has hung, however busy the machine is. */
+#define HUNG_S 200
+
 /*
  * Programs hazard_*.c SCENARIO [ARGUMENT...]: each scenario is a thing that has
  * broken profilers.  It checks itself: what it prints, and that it ends with 0,

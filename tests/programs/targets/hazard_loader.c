@@ -143,15 +143,15 @@ static void *work_on(void *arg)
 }
 
 /* Two threads load and unload, one walks the list and allocates under its
- * lock, one looks names up, four allocate; for ARGUMENT milliseconds, and 40 s
- * later SIGALRM. */
+ * lock, one looks names up, four allocate; for ARGUMENT milliseconds, and
+ * HUNG_S later SIGALRM. */
 static void do_storm(char **arguments)
 {
 	unsigned int ms = (unsigned int)atoi(arguments[2]);
 	pthread_t threads[8];
 	int n = 0;
 
-	alarm(ms / 1000 + 40);
+	alarm(ms / 1000 + HUNG_S);
 	for (int i = 0; i < 2; i++)
 		EXPECT(!pthread_create(&threads[n++], NULL, load_and_unload,
 				       arguments[i]));
@@ -205,7 +205,7 @@ static void do_registered_frames(char **arguments)
 
 	(void)arguments;
 	EXPECT(library);
-	alarm(40);
+	alarm(HUNG_S);
 	EXPECT(!pthread_create(&threads[0], NULL, register_and_forget,
 			       library));
 	for (int i = 1; i < 3; i++)

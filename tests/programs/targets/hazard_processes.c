@@ -92,7 +92,7 @@ static void do_busy(char **arguments)
 		pid_t pid = fork();
 
 		if (pid == 0) {
-			alarm(30);
+			alarm(HUNG_S);
 			in_child();
 			if (i % 3 == 0)
 				execv(program[0], program);
@@ -124,7 +124,7 @@ static void do_handlers(char **arguments)
 		pid_t pid = fork();
 
 		if (pid == 0) {
-			alarm(30);
+			alarm(HUNG_S);
 			in_child();
 			_exit(0);
 		}

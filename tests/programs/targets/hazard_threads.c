@@ -62,7 +62,7 @@ static void do_cancel(char **arguments)
 		for (int n = 0; n < 3; n++)
 			EXPECT(!pthread_cancel(threads[n]));
 		clock_gettime(CLOCK_REALTIME, &patience);
-		patience.tv_sec += 2;
+		patience.tv_sec += HUNG_S;
 		EXPECT(!pthread_mutex_timedlock(&mutex, &patience));
 		EXPECT(!pthread_mutex_unlock(&mutex));
 		for (int n = 0; n < 3; n++) {
@@ -328,7 +328,7 @@ static void do_exit_while_busy(char **arguments)
 
 		EXPECT(pid >= 0);
 		if (pid == 0) {
-			alarm(20);
+			alarm(HUNG_S);
 			for (int n = 0; n < 4; n++)
 				EXPECT(!pthread_create(&thread, NULL,
 						       allocate_for_ever,
