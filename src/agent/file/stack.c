@@ -67,6 +67,18 @@ const char *sp_stack_unwinder(void)
 	return names[way];
 }
 
+static __attribute__((noinline)) const struct sp_walk *walk_otherwise(
+	struct sp_lane *lane, const struct sp_call_frame *frame,
+	unsigned int max, bool *is_cut)
+{
+	const struct sp_walk *walk;
+
+	if (way == SP_STACK_POINTERS)
+		return sp_framewalk_pointers(lane, frame, max, is_cut);
+	walk = sp_framewalk_tables(lane, frame, max, is_cut);
+	return walk ? sp_peer_walk(lane, frame, max, walk, is_cut) : NULL;
+}
+
 void sp_stack_walk(struct sp_lane *lane, unsigned int depth,
 		   const struct sp_call_frame *frame, struct sp_stack_walk *ret)
 {
@@ -74,12 +86,10 @@ void sp_stack_walk(struct sp_lane *lane, unsigned int depth,
 	const struct sp_walk *walk;
 	bool is_cut = false;
 
-	if (way == SP_STACK_POINTERS)
-		walk = sp_framewalk_pointers(lane, frame, depth + 1, &is_cut);
-	else
+	if (way == SP_STACK_TABLES)
 		walk = sp_framewalk_tables(lane, frame, depth + 1, &is_cut);
-	if (walk && way == SP_STACK_LIBUNWIND)
-		walk = sp_peer_walk(lane, frame, depth + 1, walk, &is_cut);
+	else
+		walk = walk_otherwise(lane, frame, depth + 1, &is_cut);
 	if (!walk) {
 		*ret = (struct sp_stack_walk){.n = 0};
 		return;
