@@ -294,7 +294,7 @@ TEST(unknown)
 	/* A name without a value sets nothing. */
 	assert_true(parse(environment + 2, &c, &err));
 	assert_string_equal(err.unknown, "SAMPLEPROF_DEPTH");
-	assert_true(c.depth == 128);
+	assert_true(c.depth == 512);
 }
 
 /* The first bad value is told; the others are still read, so that the demand
