@@ -35,8 +35,8 @@ const char *sp_lack_end_name(enum sp_profile_end end);
 const char *sp_lack_why(const struct sp_whole *whole);
 
 /* The same with what it means for what was alive: "the file is cut short: what
- * was alive is known until 2.9 s", "1 of 3 processes lacks something (...)".
- * Of one that lacks something. */
+ * was alive is known until 2.9 s", "1 of 3 processes is not known to the end
+ * (...)".  Of one that lacks something. */
 void sp_lack_print(FILE *out, const struct sp_whole *whole);
 
 /* All of it as "whole": {...}. */
