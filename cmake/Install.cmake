@@ -56,10 +56,8 @@ foreach(page sampleprof.1 sampleprof-report.1 sampleprof-lab.1)
 endforeach()
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/sampleprof-serve.1
   CONTENT ".so man1/sampleprof.1\n")
-if(TARGET sp_serve)
-  sp_install_page(${PROJECT_BINARY_DIR}/sampleprof-serve.1 sampleprof-serve.1
-    tools)
-endif()
+sp_install_page(${PROJECT_BINARY_DIR}/sampleprof-serve.1 sampleprof-serve.1
+  tools)
 
 # ---- the licence, and what changed ----
 
@@ -111,9 +109,7 @@ install(FILES ${PROJECT_BINARY_DIR}/sampleprof-config.cmake
 
 set(programs)
 foreach(target sampleprof-command sampleprof-report sampleprof-serve)
-  if(TARGET ${target})
-    string(APPEND programs " \"$<TARGET_FILE:${target}>\"")
-  endif()
+  string(APPEND programs " \"$<TARGET_FILE:${target}>\"")
 endforeach()
 # Debian's folders of one architecture and the administrator's own; or those of
 # a system that has just one.

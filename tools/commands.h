@@ -8,7 +8,6 @@
 /* Commands by name: argv[0] is the program, what follows the command's words.
  * Each says what is wrong, and returns an exit code. */
 int run_lab(int argc, char **argv);
-int run_fleet(int argc, char **argv);
 int run_rss(int argc, char **argv);
 int run_leaks(int argc, char **argv);
 
@@ -28,6 +27,7 @@ int run_detach(int argc, char **argv);
 /* Those of sampleprof-serve. */
 int run_serve(int argc, char **argv);
 int run_push(int argc, char **argv);
+int run_fleet(int argc, char **argv);
 
 extern const struct sp_command_line run_line;
 extern const struct sp_command_line preload_path_line;

@@ -465,9 +465,8 @@ static const struct {
 } commands[] = {
 	{"export", run_export}, {"symbolize", run_symbolize},
 	{"diff", run_diff},     {"check", run_check},
-	{"advise", run_advise}, {"fleet", run_fleet},
-	{"lab", run_lab},       {"rss", run_rss},
-	{"leaks", run_leaks},
+	{"advise", run_advise}, {"lab", run_lab},
+	{"rss", run_rss},       {"leaks", run_leaks},
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

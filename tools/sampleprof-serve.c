@@ -10,7 +10,7 @@
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
-} commands[] = {{"serve", run_serve}, {"push", run_push}};
+} commands[] = {{"serve", run_serve}, {"push", run_push}, {"fleet", run_fleet}};
 
 int main(int argc, char **argv)
 {

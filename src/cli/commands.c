@@ -49,7 +49,7 @@ const struct sp_command sp_commands[] = {
 	 "profiles over HTTP: Prometheus, go tool pprof"},
 	{"push", SP_COMMAND_SERVED, "[DIR|FILE]",
 	 "send profiles to a Pyroscope server"},
-	{"fleet", SP_COMMAND_OTHER, "ACTION",
+	{"fleet", SP_COMMAND_SERVED, "ACTION",
 	 "many processes in a database, in one report"},
 	{"lab", SP_COMMAND_OTHER, "[FILE]",
 	 "compare ways to sample by simulation"},

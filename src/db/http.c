@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "db/http.h"
 
-#define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -21,29 +19,6 @@
 #define BUFFER_BYTES ((size_t)4 << 20)
 #define REST_BYTES   4096u
 
-#undef curl_easy_setopt
-#undef curl_easy_getinfo
-
-/* The part of libcurl that is used. */
-static struct {
-	CURL *(*easy_init)(void);
-	void (*easy_cleanup)(CURL *);
-	CURLcode (*easy_setopt)(CURL *, CURLoption, ...);
-	CURLcode (*easy_getinfo)(CURL *, CURLINFO, ...);
-	CURLcode (*easy_pause)(CURL *, int);
-	const char *(*easy_strerror)(CURLcode);
-	CURLM *(*multi_init)(void);
-	CURLMcode (*multi_cleanup)(CURLM *);
-	CURLMcode (*multi_add_handle)(CURLM *, CURL *);
-	CURLMcode (*multi_remove_handle)(CURLM *, CURL *);
-	CURLMcode (*multi_perform)(CURLM *, int *);
-	CURLMcode (*multi_wait)(CURLM *, struct curl_waitfd *, unsigned int,
-				int, int *);
-	CURLMsg *(*multi_info_read)(CURLM *, int *);
-	struct curl_slist *(*slist_append)(struct curl_slist *, const char *);
-	void (*slist_free_all)(struct curl_slist *);
-} lib;
-
 struct sp_http {
 	const char *name;
 	char *url, *password;
@@ -60,40 +35,6 @@ struct sp_http {
 	char rest[REST_BYTES];
 	char detail[CURL_ERROR_SIZE]; /* what libcurl says of a failure */
 };
-
-static bool open_library(void)
-{
-	static const struct {
-		const char *name;
-		void *to;
-	} all[] = {
-		{"curl_easy_init", &lib.easy_init},
-		{"curl_easy_cleanup", &lib.easy_cleanup},
-		{"curl_easy_setopt", &lib.easy_setopt},
-		{"curl_easy_getinfo", &lib.easy_getinfo},
-		{"curl_easy_pause", &lib.easy_pause},
-		{"curl_easy_strerror", &lib.easy_strerror},
-		{"curl_multi_init", &lib.multi_init},
-		{"curl_multi_cleanup", &lib.multi_cleanup},
-		{"curl_multi_add_handle", &lib.multi_add_handle},
-		{"curl_multi_remove_handle", &lib.multi_remove_handle},
-		{"curl_multi_perform", &lib.multi_perform},
-		{"curl_multi_wait", &lib.multi_wait},
-		{"curl_multi_info_read", &lib.multi_info_read},
-		{"curl_slist_append", &lib.slist_append},
-		{"curl_slist_free_all", &lib.slist_free_all},
-	};
-	void *handle = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-
-	if (!handle)
-		handle = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
-	for (size_t i = 0; handle && i < sizeof(all) / sizeof(*all); i++) {
-		*(void **)all[i].to = dlsym(handle, all[i].name);
-		if (!*(void **)all[i].to)
-			return false;
-	}
-	return handle;
-}
 
 /* ---- what comes ---- */
 
@@ -164,7 +105,7 @@ static int fail_timeout(struct sp_http *h, struct sp_error *err)
 {
 	double s = 0;
 
-	lib.easy_getinfo(h->easy, CURLINFO_PRETRANSFER_TIME, &s);
+	curl_easy_getinfo(h->easy, CURLINFO_PRETRANSFER_TIME, &s);
 	if (s > 0)
 		return sp_error_set(err, -ETIMEDOUT, h->name,
 				    "the server sent nothing for %ld s: check "
@@ -193,7 +134,7 @@ static int fail_curl(struct sp_http *h, struct sp_error *err)
 
 	clean_text(h, h->detail);
 	if (!*detail)
-		detail = lib.easy_strerror(h->code);
+		detail = curl_easy_strerror(h->code);
 	switch (h->code) {
 	case CURLE_OUT_OF_MEMORY:
 	case CURLE_WRITE_ERROR:
@@ -222,11 +163,11 @@ static int fail_curl(struct sp_http *h, struct sp_error *err)
 	case CURLE_COULDNT_RESOLVE_HOST:
 		return sp_error_set(err, -ECONNREFUSED, h->name,
 				    "the server cannot be reached (%s)",
-				    lib.easy_strerror(h->code));
+				    curl_easy_strerror(h->code));
 	default:
 		return sp_error_set(err, -EIO, h->name,
 				    "the connection failed (%s): try again%s",
-				    lib.easy_strerror(h->code),
+				    curl_easy_strerror(h->code),
 				    may_want_tls(h)
 					    ? "; if that is a port for https, "
 					      "add ?secure=on to --db"
@@ -237,7 +178,7 @@ static int fail_curl(struct sp_http *h, struct sp_error *err)
 static void stop_thread(struct sp_http *h)
 {
 	if (h->is_running)
-		lib.multi_remove_handle(h->multi, h->easy);
+		curl_multi_remove_handle(h->multi, h->easy);
 	h->is_running = h->is_paused = false;
 }
 
@@ -266,14 +207,14 @@ static void receive_bytes(struct sp_http *h, size_t n)
 	while (h->is_running && h->to - h->from < n) {
 		if (h->is_paused) {
 			h->is_paused = false;
-			lib.easy_pause(h->easy, CURLPAUSE_CONT);
+			curl_easy_pause(h->easy, CURLPAUSE_CONT);
 		}
-		if (lib.multi_perform(h->multi, &running) != CURLM_OK) {
+		if (curl_multi_perform(h->multi, &running) != CURLM_OK) {
 			h->code = CURLE_RECV_ERROR;
 			stop_thread(h);
 			return;
 		}
-		while ((message = lib.multi_info_read(h->multi, &left)))
+		while ((message = curl_multi_info_read(h->multi, &left)))
 			if (message->msg == CURLMSG_DONE) {
 				h->code = message->data.result;
 				stop_thread(h);
@@ -286,7 +227,7 @@ static void receive_bytes(struct sp_http *h, size_t n)
 			stop_thread(h);
 			return;
 		}
-		lib.multi_wait(h->multi, NULL, 0, 1000, NULL);
+		curl_multi_wait(h->multi, NULL, 0, 1000, NULL);
 	}
 }
 
@@ -368,17 +309,17 @@ int sp_http_post(struct sp_http *h, const char *query, const void *body,
 	if (!url)
 		return sp_error_memory(err, h->name);
 	snprintf(url, room, "%s%s", h->url, query);
-	lib.easy_setopt(h->easy, CURLOPT_URL, url);
+	curl_easy_setopt(h->easy, CURLOPT_URL, url);
 	free(url);
-	lib.easy_setopt(h->easy, CURLOPT_POSTFIELDS, body);
-	lib.easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)n);
-	if (lib.multi_add_handle(h->multi, h->easy) != CURLM_OK)
+	curl_easy_setopt(h->easy, CURLOPT_POSTFIELDS, body);
+	curl_easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)n);
+	if (curl_multi_add_handle(h->multi, h->easy) != CURLM_OK)
 		return sp_error_memory(err, h->name);
 	h->is_running = true;
 	receive_bytes(h, 1);
 	if (h->code != CURLE_OK)
 		return fail_curl(h, err);
-	lib.easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
+	curl_easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
 	return status == 200 ? 0 : fail_status(h, status, err);
 }
 
@@ -386,23 +327,23 @@ static void set_options(struct sp_http *h, const struct sp_http_server *s)
 {
 	CURL *e = h->easy;
 
-	lib.easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
-	lib.easy_setopt(e, CURLOPT_POST, 1L);
-	lib.easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
-	lib.easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-	lib.easy_setopt(e, CURLOPT_CONNECTTIMEOUT, connect_s(s->timeout_s));
-	lib.easy_setopt(e, CURLOPT_ERRORBUFFER, h->detail);
-	lib.easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, SLOW_BYTES);
-	lib.easy_setopt(e, CURLOPT_LOW_SPEED_TIME, s->timeout_s);
-	lib.easy_setopt(e, CURLOPT_WRITEFUNCTION, take_bytes);
-	lib.easy_setopt(e, CURLOPT_WRITEDATA, h);
-	lib.easy_setopt(e, CURLOPT_HEADERFUNCTION, take_header);
-	lib.easy_setopt(e, CURLOPT_HEADERDATA, h);
-	lib.easy_setopt(e, CURLOPT_HTTPHEADER, h->headers);
-	lib.easy_setopt(e, CURLOPT_BUFFERSIZE, 256L << 10);
-	lib.easy_setopt(e, CURLOPT_UPLOAD_BUFFERSIZE, 256L << 10);
+	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(e, CURLOPT_POST, 1L);
+	curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT, connect_s(s->timeout_s));
+	curl_easy_setopt(e, CURLOPT_ERRORBUFFER, h->detail);
+	curl_easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, SLOW_BYTES);
+	curl_easy_setopt(e, CURLOPT_LOW_SPEED_TIME, s->timeout_s);
+	curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, take_bytes);
+	curl_easy_setopt(e, CURLOPT_WRITEDATA, h);
+	curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, take_header);
+	curl_easy_setopt(e, CURLOPT_HEADERDATA, h);
+	curl_easy_setopt(e, CURLOPT_HTTPHEADER, h->headers);
+	curl_easy_setopt(e, CURLOPT_BUFFERSIZE, 256L << 10);
+	curl_easy_setopt(e, CURLOPT_UPLOAD_BUFFERSIZE, 256L << 10);
 	if (s->ca_file)
-		lib.easy_setopt(e, CURLOPT_CAINFO, s->ca_file);
+		curl_easy_setopt(e, CURLOPT_CAINFO, s->ca_file);
 }
 
 static bool add_header(struct sp_http *h, const char *name, const char *value)
@@ -414,7 +355,7 @@ static bool add_header(struct sp_http *h, const char *name, const char *value)
 		return true;
 	if (asprintf(&line, "%s%s", name, value) < 0)
 		return false;
-	list = lib.slist_append(h->headers, line);
+	list = curl_slist_append(h->headers, line);
 	explicit_bzero(line, strlen(line));
 	free(line);
 	if (list)
@@ -428,10 +369,6 @@ int sp_http_new(const struct sp_http_server *s, struct sp_http **ret,
 	struct sp_http *h;
 
 	*ret = NULL;
-	if (!open_library())
-		return sp_error_set(err, -ENOSYS, s->name,
-				    "libcurl.so.4 is not installed, which "
-				    "this kind of database needs");
 	*ret = h = calloc(1, sizeof(*h));
 	if (!h)
 		return sp_error_memory(err, s->name);
@@ -439,8 +376,8 @@ int sp_http_new(const struct sp_http_server *s, struct sp_http **ret,
 	h->timeout_s = s->timeout_s;
 	h->url = strdup(s->url);
 	h->password = s->password ? strdup(s->password) : NULL;
-	h->easy = lib.easy_init();
-	h->multi = lib.multi_init();
+	h->easy = curl_easy_init();
+	h->multi = curl_multi_init();
 	if (!h->url || (s->password && !h->password) || !h->easy || !h->multi ||
 	    !add_header(h, "Expect:", "") ||
 	    !add_header(h, "Content-Type: ", "application/octet-stream") ||
@@ -457,11 +394,11 @@ void sp_http_free(struct sp_http *h)
 		return;
 	stop_thread(h);
 	if (h->easy)
-		lib.easy_cleanup(h->easy);
+		curl_easy_cleanup(h->easy);
 	if (h->multi)
-		lib.multi_cleanup(h->multi);
+		curl_multi_cleanup(h->multi);
 	if (h->headers)
-		lib.slist_free_all(h->headers);
+		curl_slist_free_all(h->headers);
 	if (h->password)
 		explicit_bzero(h->password, strlen(h->password));
 	free(h->password);

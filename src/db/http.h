@@ -6,10 +6,9 @@
 #include "base/error.h"
 
 /*
- * Requests to one server by HTTP, one at a time, with libcurl, which is loaded
- * when it is needed.  What a server says is untrusted.  A silence of the time
- * limit ends a request; so does SIGINT or SIGTERM, where they are held back,
- * after some seconds.
+ * Requests to one server by HTTP, one at a time, with libcurl.  What a server
+ * says is untrusted.  A silence of the time limit ends a request; so does
+ * SIGINT or SIGTERM, where they are held back, after some seconds.
  */
 struct sp_http;
 
@@ -22,8 +21,8 @@ struct sp_http_server {
 	long timeout_s;
 };
 
-/* Strings are copied but for `name`.  0 and *ret, to be freed; -ENOSYS (no
- * libcurl), -ENOMEM and *err. */
+/* Strings are copied but for `name`.  0 and *ret, to be freed; -ENOMEM and
+ * *err. */
 int sp_http_new(const struct sp_http_server *server, struct sp_http **ret,
 		struct sp_error *err);
 void sp_http_free(struct sp_http *http);

@@ -93,22 +93,20 @@ class Offline(harness.Case):
             file.write(content)
         to = os.path.join(self.dir, "to")
         database = "sqlite:" + os.path.join(self.dir, "fleet.db")
-        self.assertEqual(report("fleet", "init", "--db", database).returncode,
-                         0)
+        self.sampleprof("fleet", "init", "--db", database)
         for arguments in (
-                (newer,), (good, newer), ("top", newer),
+                ("report", newer), ("report", good, newer), ("top", newer),
                 ("export", "collapsed", newer, "-o", to),
                 ("symbolize", newer, "-o", to), ("diff", good, newer),
                 ("check", newer, "--limit", "alloc_bytes=1G"),
                 ("advise", newer), ("lab", newer),
                 ("fleet", "add", "--db", database, newer, good)):
-            done = report(*arguments)
-            self.assertEqual(done.returncode, 1, arguments)
-            self.assertIn(newer.encode() + b": offset 8: version: format "
-                          b"version 2, but this sampleprof-report reads "
-                          b"version 1; use", done.stderr, arguments)
+            done = self.sampleprof(*arguments, code=1)
+            self.assertIn(newer + ": offset 8: version: format version 2, but "
+                          "this sampleprof-report reads version 1; use",
+                          done.stderr, arguments)
             self.assertFalse(os.path.exists(to), arguments)
-        self.assertIn(b"1 added", done.stdout + done.stderr)
+        self.assertIn("1 added", done.stdout + done.stderr)
         with open(newer, "rb") as file:
             self.assertEqual(file.read(), content)
 
