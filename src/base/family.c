@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "base/clock.h"
 #include "base/parse.h"
 #include "base/proc.h"
@@ -157,17 +158,10 @@ static int list_processes(const struct found *f, struct process **ret_list,
 static size_t find_children(const struct process *list, size_t n,
 			    uint64_t parent)
 {
-	size_t low = 0;
+	size_t at;
 
-	while (low < n) {
-		const size_t middle = low + (n - low) / 2;
-
-		if (list[middle].parent < parent)
-			low = middle + 1;
-		else
-			n = middle;
-	}
-	return low;
+	SP_LOWER_BOUND(at, n, list[at].parent < parent);
+	return at;
 }
 
 int sp_family_by_parents(uint64_t pid, uint64_t until_ns, struct sp_family *ret)

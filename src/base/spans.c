@@ -4,19 +4,14 @@
 
 #include <string.h>
 
+#include "base/bisect.h"
+
 size_t sp_spans_find(const struct sp_spans *spans, uint64_t address)
 {
-	size_t first = 0, behind = spans->n;
+	size_t i;
 
-	while (first < behind) {
-		const size_t middle = first + (behind - first) / 2;
-
-		if (spans->at[middle].end > address)
-			behind = middle;
-		else
-			first = middle + 1;
-	}
-	return first;
+	SP_LOWER_BOUND(i, spans->n, spans->at[i].end <= address);
+	return i;
 }
 
 static void drop_span(struct sp_spans *spans, size_t i)

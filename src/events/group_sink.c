@@ -5,23 +5,17 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "stats/sums.h"
 
 /* How many of the ascending times are earlier. */
 static uint32_t count_before(const uint64_t *times, size_t above,
 			     uint64_t time_ns)
 {
-	size_t n = 0;
+	size_t at;
 
-	while (n < above) {
-		const size_t middle = (n + above) / 2;
-
-		if (times[middle] < time_ns)
-			n = middle + 1;
-		else
-			above = middle;
-	}
-	return (uint32_t)n;
+	SP_LOWER_BOUND(at, above, times[at] < time_ns);
+	return (uint32_t)at;
 }
 
 static uint32_t cuts_before(const struct sp_plan *plan, uint64_t time_ns)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "report/intern.h"
 #include "stats/timeline.h"
 
@@ -69,17 +70,11 @@ static uint64_t edge_ns(const struct sorter *s, unsigned int edge)
 /* How many edges come before that time. */
 static unsigned int edges_before(const struct sorter *s, uint64_t time_ns)
 {
-	unsigned int below = 0, above = SP_HTML_BINS_MAX + 1;
+	size_t at;
 
-	while (below < above) {
-		const unsigned int middle = (below + above) / 2;
-
-		if (edge_ns(s, middle) < time_ns)
-			below = middle + 1;
-		else
-			above = middle;
-	}
-	return below;
+	SP_LOWER_BOUND(at, SP_HTML_BINS_MAX + 1,
+		       edge_ns(s, (unsigned int)at) < time_ns);
+	return (unsigned int)at;
 }
 
 /* Samples before the first edge are in the first bin. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "base/parse.h"
 #include "base/saturate.h"
 #include "fleet/loader.h"
@@ -16,21 +17,13 @@ int sp_fleet_load_find_part(struct loader *l, struct sp_fleet_rows *s,
 			    size_t *ret)
 {
 	const uint64_t process = sp_fleet_get(s, 0);
-	size_t lo = 0, hi = l->p->n_parts;
+	size_t at;
 
-	while (lo < hi) {
-		const size_t mid = lo + (hi - lo) / 2;
-		const struct numbered *at = &l->by_process[mid];
-
-		*ret = at->part;
-		if (at->process == process)
-			return 0;
-		if (at->process < process)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return sp_fleet_load_fail_number(l);
+	SP_LOWER_BOUND(at, l->p->n_parts, l->by_process[at].process < process);
+	if (at == l->p->n_parts || l->by_process[at].process != process)
+		return sp_fleet_load_fail_number(l);
+	*ret = l->by_process[at].part;
+	return 0;
 }
 
 static int add_class(struct loader *l, struct sp_fleet_rows *s)

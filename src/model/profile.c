@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "base/hash.h"
 #include "base/index.h"
 #include "base/parse.h"
@@ -241,22 +242,14 @@ struct sp_frame *sp_profile_frames(const struct sp_profile *p, size_t *ret_n)
 const struct sp_stretch *sp_stretch_at(const struct sp_profile *profile,
 				       uint16_t part, uint64_t time_ns)
 {
-	size_t lo = 0, hi = profile->n_stretches;
+	const struct sp_stretch *all = profile->stretches;
+	size_t at;
 
-	/* The last that does not begin later: 0..lo - 1 do not. */
-	while (lo < hi) {
-		const size_t mid = lo + (hi - lo) / 2;
-		const struct sp_stretch *s = &profile->stretches[mid];
-
-		if (s->part < part ||
-		    (s->part == part && s->from_ns <= time_ns))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && profile->stretches[lo - 1].part == part
-		       ? &profile->stretches[lo - 1]
-		       : NULL;
+	/* The last that does not begin later. */
+	SP_LOWER_BOUND(at, profile->n_stretches,
+		       all[at].part < part || (all[at].part == part &&
+					       all[at].from_ns <= time_ns));
+	return at && all[at - 1].part == part ? &all[at - 1] : NULL;
 }
 
 const struct sp_embedded_frame *sp_embedded_find(

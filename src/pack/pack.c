@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "pack/columns.h"
 #include "pack/events.h"
 
@@ -85,17 +86,10 @@ static void as_expected(struct sp_packer *p, enum sp_events_column column)
 /* How many of the moments are no later. */
 static size_t moments_until(const struct sp_packer *p, uint64_t ns)
 {
-	size_t n = 0, above = p->n_moments;
+	size_t at;
 
-	while (n < above) {
-		const size_t middle = (n + above) / 2;
-
-		if (p->moments[middle] <= ns)
-			n = middle + 1;
-		else
-			above = middle;
-	}
-	return n;
+	SP_LOWER_BOUND(at, p->n_moments, p->moments[at] <= ns);
+	return at;
 }
 
 static uint64_t last_border(const struct sp_packer *p, uint64_t ns)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "base/idmap.h"
 #include "model/walk.h"
 #include "read/reader.h"
@@ -165,17 +166,10 @@ struct again {
 /* The position of the first object at that address or behind it. */
 static size_t first_at(const struct sp_rss_alive *a, uint64_t address)
 {
-	size_t low = 0, high = a->n;
+	size_t i;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (a->list[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	SP_LOWER_BOUND(i, a->n, a->list[i].address < address);
+	return i;
 }
 
 /* Freed since the profile was read: before, its birth and its end are there. */
@@ -192,34 +186,20 @@ static void take_end(struct again *w, uint64_t address, uint64_t time_ns)
 static void take_end_by_id(struct again *w, uint64_t id)
 {
 	const struct sp_rss_alive *a = w->alive;
-	size_t low = 0, high = a->n;
+	size_t at;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (a->list[w->by_id[middle]].sample.id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < a->n && a->list[w->by_id[low]].sample.id == id)
-		a->list[w->by_id[low]].is_gone = true;
+	SP_LOWER_BOUND(at, a->n, a->list[w->by_id[at]].sample.id < id);
+	if (at < a->n && a->list[w->by_id[at]].sample.id == id)
+		a->list[w->by_id[at]].is_gone = true;
 }
 
 static bool is_in_place(const struct sp_rss_places *p, uint64_t start,
 			uint64_t end)
 {
-	size_t low = 0, high = p->n;
+	size_t at;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (p->list[middle].end <= start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < p->n && p->list[low].start < end;
+	SP_LOWER_BOUND(at, p->n, p->list[at].end <= start);
+	return at < p->n && p->list[at].start < end;
 }
 
 static int take_sample(struct again *w, const struct sp_record_sample *s)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bisect.h"
 #include "pins/chunks.h"
 
 /* Where the top is in an arena of glibc since 2.27. */
@@ -221,17 +222,10 @@ bool sp_rss_beside_tops(const struct sp_rss_pins_process *p,
 
 static uint64_t class_of(const uint32_t *classes, size_t n, uint64_t bytes)
 {
-	size_t low = 0, high = n;
+	size_t at;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (classes[middle] < bytes)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < n ? classes[low] : bytes;
+	SP_LOWER_BOUND(at, n, classes[at] < bytes);
+	return at < n ? classes[at] : bytes;
 }
 
 /* As the allocator makes it; by its classes, or by glibc's rule. */
@@ -320,19 +314,13 @@ static int find_by_addresses(struct sp_rss_pins *pins,
 static const struct sp_control_object *find_object(
 	const struct sp_rss_pins_process *process, uint64_t address)
 {
-	size_t low = 0, high = process->slabs.n_objects;
+	size_t at;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (process->objects[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < process->slabs.n_objects &&
-			       process->objects[low].address == address
-		       ? &process->objects[low]
+	SP_LOWER_BOUND(at, process->slabs.n_objects,
+		       process->objects[at].address < address);
+	return at < process->slabs.n_objects &&
+			       process->objects[at].address == address
+		       ? &process->objects[at]
 		       : NULL;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 
 /* Pairs that are kept before those that are alike become one. */
 #define PAIRS_MAX (1u << 20)
@@ -61,17 +62,10 @@ static double sample_weight(uint64_t size_bytes, uint64_t period_bytes)
 
 static size_t first_place(const struct sp_rss_places *p, uint64_t address)
 {
-	size_t low = 0, high = p->n;
+	size_t at;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (p->list[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	SP_LOWER_BOUND(at, p->n, p->list[at].end <= address);
+	return at;
 }
 
 static int add_place(const struct sp_rss_pins *pins,
@@ -151,20 +145,14 @@ static void take_pairs(struct sp_rss_pins *pins, const struct pairs *pairs)
 {
 	for (size_t k = 0; k < pins->n_sites; k++) {
 		struct sp_rss_pin_site *site = &pins->sites[k];
-		size_t low = 0, high = pairs->n, end;
+		size_t at, end;
 
-		while (low < high) {
-			const size_t middle = low + (high - low) / 2;
-
-			if (pairs->list[middle].row < site->function->row)
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		for (end = low; end < pairs->n &&
-				pairs->list[end].row == site->function->row;)
+		SP_LOWER_BOUND(at, pairs->n,
+			       pairs->list[at].row < site->function->row);
+		for (end = at; end < pairs->n &&
+			       pairs->list[end].row == site->function->row;)
 			end++;
-		take_left(pins, site, pairs->list + low, end - low);
+		take_left(pins, site, pairs->list + at, end - at);
 	}
 }
 

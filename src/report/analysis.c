@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/bisect.h"
 #include "stats/adjust.h"
 #include "stats/percentile.h"
 
@@ -302,20 +303,12 @@ uint64_t sp_analysis_peak_rss(const struct sp_profile *profile)
 bool sp_analysis_rss_at(const struct sp_profile *profile, uint64_t time_ns,
 			uint64_t *ret_bytes)
 {
-	size_t lo = 0, hi = profile->n_rss;
+	size_t at;
 
-	/* rss[0..lo) are not later, rss[hi..) are */
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (profile->rss[mid].time_ns <= time_ns)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo)
+	SP_LOWER_BOUND(at, profile->n_rss, profile->rss[at].time_ns <= time_ns);
+	if (!at)
 		return false;
-	*ret_bytes = profile->rss[lo - 1].rss_bytes;
+	*ret_bytes = profile->rss[at - 1].rss_bytes;
 	return true;
 }
 

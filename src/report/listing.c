@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "symbols/pattern.h"
 
 typedef const struct sp_aggregate_function row;
@@ -34,17 +35,10 @@ static bool same_file(row *a, row *b)
 /* Position of the first line that does not come before the function's. */
 static size_t first_line(const struct sp_listings *l, size_t n, row *function)
 {
-	size_t lo = 0, hi = n;
+	size_t at;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (compare_function(l->lines[mid], function) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	SP_LOWER_BOUND(at, n, compare_function(l->lines[at], function) < 0);
+	return at;
 }
 
 /* One listing for each file of the function. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
 #include "base/parse.h"
 #include "model/whole.h"
 #include "read/reader.h"
@@ -27,18 +28,11 @@ struct objects {
 
 static struct object *find_object(const struct objects *all, uint64_t id)
 {
-	size_t low = 0, high = all->n;
+	size_t at;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (all->list[middle].sample->id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < all->n && all->list[low].sample->id == id ? &all->list[low]
-							       : NULL;
+	SP_LOWER_BOUND(at, all->n, all->list[at].sample->id < id);
+	return at < all->n && all->list[at].sample->id == id ? &all->list[at]
+							     : NULL;
 }
 
 /* A profile in memory has no addresses: they are read for those alone that are

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "base/proc.h"
 
 #define HUGE_BYTES (2ull << 20)
@@ -48,17 +49,10 @@ struct sp_rss_pages {
 /* The position of the first range that ends behind the address. */
 static size_t find_range(const struct range *list, size_t n, uint64_t address)
 {
-	size_t low = 0, high = n;
+	size_t at;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (list[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	SP_LOWER_BOUND(at, n, list[at].end <= address);
+	return at;
 }
 
 static bool is_other(uint64_t pid)

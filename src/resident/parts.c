@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 
 static const char library[] = "/libsampleprof.so";
 
@@ -294,17 +295,10 @@ void sp_rss_parts_free(struct sp_rss_parts *parts)
 struct sp_rss_part *sp_rss_parts_at(const struct sp_rss_parts *parts,
 				    uint64_t address)
 {
-	size_t low = 0, high = parts->n;
+	size_t at;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (parts->list[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < parts->n && parts->list[low].start <= address
-		       ? &parts->list[low]
+	SP_LOWER_BOUND(at, parts->n, parts->list[at].end <= address);
+	return at < parts->n && parts->list[at].start <= address
+		       ? &parts->list[at]
 		       : NULL;
 }

@@ -7,6 +7,8 @@
  */
 #include "resident/rounding.h"
 
+#include "base/bisect.h"
+
 #define HEADER_BYTES 8u /* of its own; the one before it only if mapped */
 #define LEAST_BYTES  32u
 #define STEP_BYTES   16u
@@ -65,17 +67,10 @@ static struct sp_rss_extent glibc_extent(struct sp_rss_rounding *r,
 
 static uint64_t of_classes(const struct sp_rss_rounding *r, uint64_t bytes)
 {
-	size_t low = 0, high = r->n;
+	size_t at;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (r->classes[middle] < bytes)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return r->classes[low];
+	SP_LOWER_BOUND(at, r->n, r->classes[at] < bytes);
+	return r->classes[at];
 }
 
 static uint64_t behind_classes(const struct sp_rss_rounding *r, uint64_t bytes)

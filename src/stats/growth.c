@@ -16,6 +16,7 @@
 
 #include <math.h>
 
+#include "base/bisect.h"
 #include "stats/compare.h"
 #include "stats/special.h"
 
@@ -55,18 +56,10 @@ void sp_growth_init(struct sp_growth *growth, uint64_t period_bytes)
 /* -1: before all; WINDOWS: after all. */
 static int window_at(const struct sp_growth_clock *clock, uint64_t time_ns)
 {
-	int lo = 0, hi = (int)WINDOWS + 1;
+	size_t at;
 
-	/* edge_ns[0..lo) are not later, edge_ns[hi..) are */
-	while (lo < hi) {
-		const int mid = lo + (hi - lo) / 2;
-
-		if (clock->edge_ns[mid] <= time_ns)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo - 1;
+	SP_LOWER_BOUND(at, WINDOWS + 1, clock->edge_ns[at] <= time_ns);
+	return (int)at - 1;
 }
 
 static enum sp_growth_part part_of(int window)

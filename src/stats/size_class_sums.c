@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bisect.h"
+
 void sp_class_sums_init(struct sp_class_sums *sums, uint64_t period_bytes)
 {
 	*sums = (struct sp_class_sums){0};
@@ -41,17 +43,10 @@ static int reserve_classes(struct sp_class_sums *sums, uint32_t n)
 static uint32_t position_of_class(const struct sp_class_sums *sums,
 				  uint32_t class)
 {
-	uint32_t lo = 0, hi = sums->n_classes;
+	size_t at;
 
-	while (lo < hi) {
-		const uint32_t mid = lo + (hi - lo) / 2;
-
-		if (sums->classes[mid].class < class)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	SP_LOWER_BOUND(at, sums->n_classes, sums->classes[at].class < class);
+	return (uint32_t)at;
 }
 
 int sp_class_sums_add_acc(struct sp_class_sums *sums, uint64_t size_bytes,

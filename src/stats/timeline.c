@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/bisect.h"
 #include "model/walk.h"
 #include "stats/estimate.h"
 
@@ -46,17 +47,10 @@ static void place_points(const struct sp_profile *profile,
 static size_t first_point(const struct sp_timeline_point *points, size_t n,
 			  uint64_t time_ns)
 {
-	size_t below = 0, above = n;
+	size_t i;
 
-	while (below < above) {
-		const size_t middle = below + (above - below) / 2;
-
-		if (points[middle].time_ns < time_ns)
-			below = middle + 1;
-		else
-			above = middle;
-	}
-	return below;
+	SP_LOWER_BOUND(i, n, points[i].time_ns < time_ns);
+	return i;
 }
 
 /* To every point in [begin, end). */

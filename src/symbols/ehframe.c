@@ -4,6 +4,8 @@
 #include <gelf.h>
 #include <string.h>
 
+#include "base/bisect.h"
+
 /* The header: version, then how the pointer, the count and the table are
  * encoded.  Linkers write one kind: pcrel, 4-byte count, sorted 4-byte pairs
  * relative to the header. */
@@ -67,20 +69,13 @@ static uint64_t start_of(const struct sp_ehframe *e, size_t i)
 bool sp_ehframe_find(const struct sp_ehframe *e, uint64_t address,
 		     uint64_t *ret_start)
 {
-	size_t low = 0, high = e->count;
+	size_t at;
 
 	/* The last start that is not behind the address; a forged table that
 	 * is not sorted gives a wrong one, nothing worse. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (start_of(e, middle) <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || address - start_of(e, low - 1) > FUNCTION_BYTES_MAX)
+	SP_LOWER_BOUND(at, e->count, start_of(e, at) <= address);
+	if (at == 0 || address - start_of(e, at - 1) > FUNCTION_BYTES_MAX)
 		return false;
-	*ret_start = start_of(e, low - 1);
+	*ret_start = start_of(e, at - 1);
 	return true;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "symbols/demangle.h"
 
 /* Names that are put into one text. */
@@ -83,20 +84,13 @@ void sp_folded_seal(struct sp_folded *f)
 /* The first of those at an address. */
 static size_t find_first(const struct sp_folded *f, uint64_t address)
 {
-	size_t low = 0, high = f->n;
+	size_t behind, first;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (f->symbols[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	while (low > 0 &&
-	       f->symbols[low - 1].start == f->symbols[high - 1].start)
-		low--;
-	return low;
+	SP_LOWER_BOUND(behind, f->n, f->symbols[behind].start <= address);
+	for (first = behind; first > 0; first--)
+		if (f->symbols[first - 1].start != f->symbols[behind - 1].start)
+			break;
+	return first;
 }
 
 /* The source form of a symbol that is no alias, to be freed; or NULL. */

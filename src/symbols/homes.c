@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 #include "base/hash.h"
 #include "symbols/home.h"
 
@@ -133,17 +134,10 @@ static int index_units(struct sp_homes *h, Dwarf *dwarf)
 /* The first that is not before the hash. */
 static size_t first_unit(const struct sp_homes *h, uint64_t hash)
 {
-	size_t low = 0, high = h->n_units;
+	size_t at;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (h->units[middle].hash < hash)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	SP_LOWER_BOUND(at, h->n_units, h->units[at].hash < hash);
+	return at;
 }
 
 static const char *short_path(const struct sp_homes *h, const char *path)
@@ -278,17 +272,10 @@ static int index_locals(struct sp_homes *h, Dwfl_Module *module)
 
 static const char *file_of(const struct sp_homes *h, int symbol)
 {
-	size_t low = 0, high = h->n_files;
+	size_t at;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (h->files[middle].symbol < symbol)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? h->files[low - 1].name : NULL;
+	SP_LOWER_BOUND(at, h->n_files, h->files[at].symbol < symbol);
+	return at ? h->files[at - 1].name : NULL;
 }
 
 /* Has another local function this name, in a file of this name? */
@@ -296,19 +283,13 @@ static bool is_shared(const struct sp_homes *h, const char *name,
 		      const char *file)
 {
 	const struct sp_home_local wanted = {hash_local(name, file), 0};
-	size_t low = 0, high = h->n_locals;
+	size_t at;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (compare_locals(&h->locals[middle], &wanted) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (size_t i = low + 1;
+	SP_LOWER_BOUND(at, h->n_locals,
+		       compare_locals(&h->locals[at], &wanted) < 0);
+	for (size_t i = at + 1;
 	     i < h->n_locals && h->locals[i].hash == wanted.hash; i++)
-		if (h->locals[i].address != h->locals[low].address)
+		if (h->locals[i].address != h->locals[at].address)
 			return true;
 	return false;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/bisect.h"
 
 #define NONE UINT32_MAX
 /* Entries of the heap in which a piece looks for another name. */
@@ -127,21 +128,14 @@ int sp_jitmap_seal(struct sp_jitmap *map)
 bool sp_jitmap_find(const struct sp_jitmap *map, uint64_t address,
 		    struct sp_jit_symbol *ret)
 {
-	size_t low = 0, high = map->n_pieces;
+	size_t at;
 	const struct sp_jit_piece *piece;
 	const struct sp_jit_entry *e;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (map->pieces[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || map->pieces[low - 1].entry == NONE)
+	SP_LOWER_BOUND(at, map->n_pieces, map->pieces[at].start <= address);
+	if (!at || map->pieces[at - 1].entry == NONE)
 		return false;
-	piece = &map->pieces[low - 1];
+	piece = &map->pieces[at - 1];
 	e = &map->entries[piece->entry];
 	*ret = (struct sp_jit_symbol){e->name, e->file, e->line,
 				      piece->is_reused};

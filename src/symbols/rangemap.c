@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/bisect.h"
+
 int sp_rangemap_add(struct sp_rangemap *map, struct sp_range range)
 {
 	struct sp_range *grown;
@@ -134,20 +136,12 @@ int sp_rangemap_seal(struct sp_rangemap *map)
 bool sp_rangemap_find(const struct sp_rangemap *map, uint64_t address,
 		      uint32_t *ret_value)
 {
-	size_t lo = 0;
-	size_t hi = map->count;
+	size_t at;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (map->ranges[mid].end <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == map->count || map->ranges[lo].start > address)
+	SP_LOWER_BOUND(at, map->count, map->ranges[at].end <= address);
+	if (at == map->count || map->ranges[at].start > address)
 		return false;
-	*ret_value = map->ranges[lo].value;
+	*ret_value = map->ranges[at].value;
 	return true;
 }
 

@@ -15,6 +15,7 @@
 #include "agent/unwind/cfi_index.h"
 #include "agent/unwind/code.h"
 #include "agent/unwind/stack_bounds.h"
+#include "base/bisect.h"
 #include "base/bytes.h"
 
 #include "agent/sys/poison.h"
@@ -110,20 +111,14 @@ static uintptr_t table_address(const uint8_t *header, uint32_t i,
 /* The entry of the last function that begins at or before `at`, or 0. */
 static uintptr_t find_entry(struct sp_module_entry *e, uintptr_t at)
 {
-	uint32_t low = 0, high = 0;
-	const uint8_t *header = sp_cfi_table(e, &high);
+	uint32_t n = 0;
+	const uint8_t *header = sp_cfi_table(e, &n);
+	size_t i;
 
 	if (!header)
 		return sp_cfi_index_find(e, at);
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (table_address(header, middle, 0) <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? table_address(header, low - 1, 1) : 0;
+	SP_LOWER_BOUND(i, n, table_address(header, (uint32_t)i, 0) <= at);
+	return i ? table_address(header, (uint32_t)i - 1, 1) : 0;
 }
 
 /* The state of the instruction before `pc`: run->now. */

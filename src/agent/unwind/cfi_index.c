@@ -22,6 +22,7 @@
 #include "agent/sys/sys.h"
 #include "agent/unwind/cfi_entry.h"
 #include "agent/unwind/stack_bounds.h"
+#include "base/bisect.h"
 
 #include "agent/sys/poison.h"
 
@@ -300,17 +301,10 @@ uintptr_t sp_cfi_index_find(struct sp_module_entry *e, uintptr_t at)
 {
 	const struct sp_cfi_index *index = index_of(e);
 	const uint64_t wanted = at - e->start;
-	size_t low = 0, high = index->n;
+	size_t i;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (index->pairs[middle] >> 32 <= wanted)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? e->start + (uint32_t)index->pairs[low - 1] : 0;
+	SP_LOWER_BOUND(i, index->n, index->pairs[i] >> 32 <= wanted);
+	return i ? e->start + (uint32_t)index->pairs[i - 1] : 0;
 }
 
 void sp_cfi_index_free(struct sp_cfi_index *index)
