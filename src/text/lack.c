@@ -74,8 +74,10 @@ struct sp_lack_line sp_lack_end_of(const struct sp_profile *p)
 		n_cut += p->parts[i].is_cut;
 	if (n_cut)
 		snprintf(line.text, sizeof(line.text),
-			 "%s%sof %.20s the file is cut short", end.text,
-			 *end.text ? ", " : "", sp_text_count(n_cut).text);
+			 "%s%s%.20s of %.20s files %s cut short", end.text,
+			 *end.text ? "; " : "", sp_text_count(n_cut).text,
+			 sp_text_count(p->n_parts).text,
+			 n_cut == 1 ? "is" : "are");
 	else
 		snprintf(line.text, sizeof(line.text),
 			 "the file is cut short%s%s",
@@ -139,6 +141,8 @@ const char *sp_lack_why(const struct sp_whole *w)
 /* No reason of one is said of another. */
 static const char *why_of_several(const struct sp_whole *w)
 {
+	if (w->n_cut == 1 && w->n_lacking == 1)
+		return "its file is cut short";
 	if (w->n_lacking == 1)
 		return sp_lack_why(w);
 	if (w->n_cut == w->n_lacking)
@@ -156,7 +160,7 @@ void sp_lack_print(FILE *out, const struct sp_whole *w)
 			sp_text_count(w->n_parts).text,
 			w->n_lacking == 1 ? "is" : "are", why_of_several(w));
 		if (w->has_rest)
-			fputs(": what was alive is at least that of the others",
+			fputs(": live bytes are at least those of the others",
 			      out);
 		return;
 	}

@@ -16,10 +16,10 @@ struct sp_text_cell sp_lack_end(enum sp_profile_end end, uint64_t end_kind);
 
 /* The same of a profile whose processes ended alike.  Of a file that is cut
  * with what it knows of the end: "the file is cut short; the process was killed
- * by signal 9", or the first half; of several "ended by exit(), of 1 the file
+ * by signal 9", or the first half; of several "ended by exit(); 1 of 3 files
  * is cut short". */
 struct sp_lack_line {
-	char text[128];
+	char text[160];
 };
 struct sp_lack_line sp_lack_end_of(const struct sp_profile *profile);
 

@@ -153,15 +153,16 @@ struct sp_text_cell sp_text_size(uint64_t bytes)
 }
 
 /* That much and perhaps more. */
-static struct sp_text_cell without_limit(struct sp_text_cell lo)
+static struct sp_text_cell at_least(struct sp_text_cell lo)
 {
 	struct sp_text_cell cell;
 
-	if (strcmp(lo.text, unknown.text) == 0)
-		return unknown;
 	snprintf(cell.text, sizeof(cell.text), "at least %.40s", lo.text);
 	return cell;
 }
+
+/* Beside a figure of which nothing is certain. */
+static const struct sp_text_cell no_limits = {"limits unknown"};
 
 struct sp_text_cell sp_text_interval(struct sp_interval bytes)
 {
@@ -169,9 +170,9 @@ struct sp_text_cell sp_text_interval(struct sp_interval bytes)
 	struct quantity lo, hi;
 
 	if (!isfinite(bytes.hi))
-		return without_limit(
-			bytes.lo > 0 ? sp_text_bytes_beyond(bytes.lo, false)
-				     : unknown);
+		return bytes.lo > 0
+			       ? at_least(sp_text_bytes_beyond(bytes.lo, false))
+			       : unknown;
 	lo = split_bytes(bytes.lo, floor, false);
 	hi = split_bytes(bytes.hi, ceil, false);
 	/* Every allocation was recorded, or nothing can have been missed. */
@@ -201,9 +202,11 @@ struct sp_text_estimate sp_text_estimate(struct sp_interval bytes,
 	struct quantity hi;
 
 	if (!isfinite(bytes.hi)) {
-		if (!samples) {
-			e.first = unknown;
+		if (bytes.lo > 0 || !samples) {
+			e.first = e.second;
 			e.second.text[0] = '\0';
+		} else {
+			e.second = no_limits;
 		}
 		return e;
 	}
@@ -309,19 +312,16 @@ static struct sp_text_cell count_cell(double count, double (*rounding)(double))
 	return sp_text_count(sp_text_to_count(rounding(sp_text_steady(count))));
 }
 
-static struct sp_text_cell objects_without_limit(double lo)
-{
-	return without_limit(lo > 0 ? count_cell(lo, floor) : unknown);
-}
-
 struct sp_text_cell sp_text_objects_cell(struct sp_interval objects)
 {
 	struct sp_text_cell cell;
 
-	if (!isfinite(objects.hi))
-		snprintf(cell.text, sizeof(cell.text), "%.14s %.40s",
+	if (!isfinite(objects.hi) && objects.lo > 0)
+		cell = at_least(count_cell(objects.lo, floor));
+	else if (!isfinite(objects.hi))
+		snprintf(cell.text, sizeof(cell.text), "%.14s %s",
 			 count_cell(objects.value, nearbyint).text,
-			 objects_without_limit(objects.lo).text);
+			 no_limits.text);
 	else if (objects.lo < objects.hi)
 		snprintf(cell.text, sizeof(cell.text), "%.14s [%.14s, %.14s]",
 			 count_cell(objects.value, nearbyint).text,
@@ -335,12 +335,17 @@ struct sp_text_cell sp_text_objects_cell(struct sp_interval objects)
 
 void sp_text_print_objects(FILE *out, struct sp_interval objects)
 {
-	const double n = nearbyint(sp_text_steady(objects.value));
+	const bool is_least = !isfinite(objects.hi) && objects.lo > 0;
+	const double n = is_least ? floor(sp_text_steady(objects.lo))
+				  : nearbyint(sp_text_steady(objects.value));
 
-	fprintf(out, "%s object%s", count_cell(n, nearbyint).text,
+	fprintf(out, "%s%s object%s", is_least ? "at least " : "",
+		count_cell(n, nearbyint).text,
 		sp_text_plural(sp_text_to_count(n)));
+	if (is_least)
+		return;
 	if (!isfinite(objects.hi))
-		fprintf(out, ", %s", objects_without_limit(objects.lo).text);
+		fprintf(out, ", %s", no_limits.text);
 	else if (objects.lo < objects.hi)
 		fprintf(out, " [%s, %s]", count_cell(objects.lo, floor).text,
 			count_cell(objects.hi, ceil).text);

@@ -54,7 +54,9 @@ double sp_text_steady(double number);
 /*
  * A point estimate and its interval, in the order in which they are to be read:
  *
- *   SP_TEXT_POINT_FIRST     "526 MiB", "[495, 558] MiB"
+ *   SP_TEXT_POINT_FIRST     "526 MiB", "[495, 558] MiB"; of what has no
+ *                           upper limit "at least 495 MiB", "", or
+ *                           "526 MiB", "limits unknown"
  *   SP_TEXT_INTERVAL_FIRST  "[0.5, 4.4] MiB", "~1.5 MiB": few samples, or
  *                           an interval that begins at 0
  *   SP_TEXT_BOUND           "< 1.85 MiB", "": no sample is a statement too

@@ -64,3 +64,17 @@ void sp_view_memory_print_limit(FILE *out, const struct sp_profile *p)
 		      : "\n",
 	      out);
 }
+
+void sp_view_memory_print_mapped(FILE *out, const struct sp_analysis *a)
+{
+	const struct sp_mapped *m = &a->profile->mapped;
+
+	if (a->profile->samples_of != SP_SAMPLES_ALLOCATED || !a->live ||
+	    (double)m->bytes <=
+		    0.1 * sp_estimate_bytes_value(&a->how, &a->live->all))
+		return;
+	fprintf(out, "  mapped    %s by the program itself%s: --view mapped\n",
+		sp_text_bytes((double)m->bytes).text,
+		a->profile->end == SP_PROFILE_END_RUNNING ? " now"
+							  : " at the end");
+}

@@ -178,21 +178,6 @@ static void print_made(FILE *out, const struct sp_profile *p)
 			sp_text_bytes((double)m->reserved_bytes).text);
 }
 
-/* Much of a program's memory may not be its heap. */
-static void print_mapped(FILE *out, const struct sp_analysis *a)
-{
-	const struct sp_mapped *m = &a->profile->mapped;
-
-	if (a->profile->samples_of != SP_SAMPLES_ALLOCATED || !a->live ||
-	    (double)m->bytes <=
-		    0.1 * sp_estimate_bytes_value(&a->how, &a->live->all))
-		return;
-	fprintf(out, "  mapped    %s by the program itself%s: --view mapped\n",
-		sp_text_bytes((double)m->bytes).text,
-		a->profile->end == SP_PROFILE_END_RUNNING ? " now"
-							  : " at the end");
-}
-
 /* Then there is no figure of the heap. */
 static bool has_seen_none(const struct sp_profile *p)
 {
@@ -319,6 +304,28 @@ static void print_chosen(FILE *out, const struct sp_analysis *a)
 	fputs(" of that\n", out);
 }
 
+/* Nothing is said of when that is which is not known at all. */
+static void print_live_sums(FILE *out, const struct sp_analysis *a,
+			    const struct sp_whole *whole)
+{
+	const struct sp_class_sums *sums = &a->live->all;
+
+	if (sums->is_unknown && !sums->all.samples) {
+		fputs("not known", out);
+		if (whole->known_ns && whole->known_ns != SP_NEVER)
+			fprintf(out, " after %s",
+				sp_text_moment(whole->known_ns).text);
+		return;
+	}
+	if (sums->is_unknown)
+		fputs(sp_text_bytes(sp_estimate_bytes_value(&a->how, sums))
+			      .text,
+		      out);
+	else
+		print_sums(out, a, sums);
+	print_when(out, a->live_at_ns, a->profile);
+}
+
 static void print_live(FILE *out, const struct sp_analysis *a)
 {
 	const struct sp_whole whole = sp_whole_of(a->profile);
@@ -326,14 +333,7 @@ static void print_live(FILE *out, const struct sp_analysis *a)
 	if (!a->live || has_seen_none(a->profile))
 		return;
 	fputs(a->profile->resident ? "  resident  " : "  live      ", out);
-	if (a->live->all.is_unknown && a->live->all.all.samples)
-		fputs(sp_text_bytes(
-			      sp_estimate_bytes_value(&a->how, &a->live->all))
-			      .text,
-		      out);
-	else
-		print_sums(out, a, &a->live->all);
-	print_when(out, a->live_at_ns, a->profile);
+	print_live_sums(out, a, &whole);
 	putc('\n', out);
 	if (a->profile->is_timeless) {
 		fputs("  peak      not known from hourly sums: see "
@@ -351,7 +351,7 @@ static void print_live(FILE *out, const struct sp_analysis *a)
 	if (a->peak.samples &&
 	    (isfinite(a->peak.bytes.hi) || a->peak.bytes.lo > 0))
 		print_peak_moment(out, a, a->peak.rows_ns);
-	if (a->profile->window_ns)
+	if (a->profile->window_ns && isfinite(a->peak.bytes.hi))
 		fprintf(out, "; before %s it is not known",
 			sp_text_duration(a->profile->window_ns).text);
 	putc('\n', out);
@@ -584,7 +584,7 @@ void sp_view_summary_print_header(FILE *out, const struct sp_analysis *a)
 		print_phase(out, a);
 	print_chosen(out, a);
 	print_live(out, a);
-	print_mapped(out, a);
+	sp_view_memory_print_mapped(out, a);
 	sp_view_memory_print_rss(out, a);
 }
 

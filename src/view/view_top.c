@@ -110,8 +110,12 @@ static struct sp_text_cell join_cell(const struct table *table,
 		return cell;
 	if (e.order == SP_TEXT_INTERVAL_FIRST)
 		widths = (struct part_widths){0, 0};
-	snprintf(cell.text, sizeof(cell.text), "%*.23s %*.23s", widths.first,
-		 e.first.text, widths.second, e.second.text);
+	snprintf(cell.text, sizeof(cell.text), "%*.23s", widths.first,
+		 e.first.text);
+	if (widths.second || *e.second.text)
+		snprintf(cell.text, sizeof(cell.text), "%*.23s %*.23s",
+			 widths.first, e.first.text, widths.second,
+			 e.second.text);
 	return cell;
 }
 

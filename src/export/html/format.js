@@ -91,8 +91,8 @@ function interval({lo, hi}, ofObjects) {
 // What to read first: the interval where there are few samples.
 function estimateText(e, ofObjects) {
 	if (!Number.isFinite(e.hi))
-		return e.samples ? [amount(e.value, ofObjects),
-			interval(e, ofObjects)] : ['unknown', ''];
+		return e.lo > 0 || !e.samples ? [interval(e, ofObjects), '']
+			: [amount(e.value, ofObjects), 'limits unknown'];
 	if ((e.samples > FEW_SAMPLES && e.lo > 0) || e.lo >= e.hi)
 		return [amount(e.value, ofObjects), interval(e, ofObjects)];
 	if (!e.samples)

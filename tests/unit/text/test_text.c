@@ -158,14 +158,17 @@ TEST(unknown)
 			    "at least 33.7 MiB");
 	assert_string_equal(interval(0, INFINITY), "unknown");
 	assert_string_equal(sp_text_estimate_cell(least, 1).text,
-			    "35.0 MiB at least 33.7 MiB");
+			    "at least 33.7 MiB");
 	assert_string_equal(sp_text_estimate_cell(unknown, 9).text,
-			    "35.0 MiB unknown");
+			    "35.0 MiB limits unknown");
 	assert_string_equal(sp_text_estimate_cell(unknown, 0).text, "unknown");
 	assert_string_equal(
 		sp_text_objects_cell((struct sp_interval){9, 7.9, INFINITY})
 			.text,
-		"9 at least 7");
+		"at least 7");
+	assert_string_equal(
+		sp_text_objects_cell((struct sp_interval){9, 0, INFINITY}).text,
+		"9 limits unknown");
 	assert_int_equal(sp_text_to_count(NAN), 0);
 	assert_int_equal(sp_text_to_count(-1), 0);
 }

@@ -169,6 +169,19 @@ TEST(packed)
 		cut_often(names[i], 0, 3);
 }
 
+static void check_several(size_t n_cut, const char *text)
+{
+	struct sp_part parts[3] = {{.is_cut = n_cut > 0},
+				   {.is_cut = n_cut > 1},
+				   {.is_cut = n_cut > 2}};
+	const struct sp_profile p = {.end = SP_PROFILE_END_CLEAN,
+				     .parts = parts,
+				     .n_parts = 3,
+				     .is_cut = true};
+
+	assert_string_equal(sp_lack_end_of(&p).text, text);
+}
+
 /* What the file knows of the end is said, and what it does not know is not. */
 TEST(how_it_ended)
 {
@@ -205,6 +218,8 @@ TEST(how_it_ended)
 
 		assert_string_equal(sp_lack_end_of(&p).text, ends[i].text);
 	}
+	check_several(1, "ended by exit(); 1 of 3 files is cut short");
+	check_several(2, "ended by exit(); 2 of 3 files are cut short");
 }
 
 TEST_MAIN(open_file, close_file)
