@@ -45,7 +45,7 @@ struct document {
 	struct place *places;
 	size_t n_places;
 	uint64_t tail_ns; /* of leaks */
-	char *notes;
+	char *state;
 	size_t n_folded; /* call paths that became one */
 	double folded_bytes;
 };
@@ -143,14 +143,14 @@ static int fold_document(struct document *d)
 	return r;
 }
 
-static int take_notes(struct document *d)
+/* How complete the file is, as the text says it. */
+static int take_state(struct document *d)
 {
 	size_t size;
-	FILE *out = open_memstream(&d->notes, &size);
+	FILE *out = open_memstream(&d->state, &size);
 
 	if (!out)
 		return -ENOMEM;
-	sp_view_notes_print(out, d->analysis, d->aggregate);
 	sp_view_notes_print_completeness(out, d->profile);
 	return fclose(out) ? -ENOMEM : 0;
 }
@@ -194,7 +194,7 @@ static int prepare_document(struct document *d, struct sp_error *err)
 	if (r < 0)
 		return r;
 	d->timeline = calloc(SP_HTML_BINS_MAX + 1, sizeof(*d->timeline));
-	if (fold_document(d) < 0 || take_notes(d) < 0 || find_places(d) < 0 ||
+	if (fold_document(d) < 0 || take_state(d) < 0 || find_places(d) < 0 ||
 	    !d->timeline)
 		return no_memory(d, err);
 	r = sp_timeline(d->profile, &a->selection, &a->how, d->timeline,
@@ -284,7 +284,8 @@ static void put_run(struct sp_json *json, const struct document *d)
 	sp_json_bool(json, "is_exact", sp_profile_is_exact(p));
 	sp_json_bool(json, "is_subset", sp_selection_is_subset(s));
 	sp_json_u64(json, "tail_ns", d->tail_ns);
-	sp_json_string(json, "notes", d->notes);
+	sp_view_notes_json(json, d->analysis, d->aggregate);
+	sp_json_string(json, "state", d->state);
 }
 
 static void put_method(struct sp_json *json, const struct document *d)
@@ -538,7 +539,7 @@ static void document_done(struct document *d)
 	sp_html_cells_done(&d->cells);
 	free(d->timeline);
 	free(d->places);
-	free(d->notes);
+	free(d->state);
 }
 
 int sp_export_html_write(FILE *out, const struct sp_aggregate *aggregate,

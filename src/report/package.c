@@ -87,36 +87,49 @@ static bool is_near(const char *list, const char *path)
 	return name && strncmp(list, name + 1, 4) == 0;
 }
 
-static bool find_package(DIR *dir, const char *lists, const char *path,
-			 bool near, char name[SP_PACKAGE_NAME_MAX])
+static bool find_package(struct dirent **entries, int n, const char *lists,
+			 const char *path, bool near,
+			 char name[SP_PACKAGE_NAME_MAX])
 {
-	const struct dirent *entry;
-	bool is_found = false;
+	for (int i = 0; i < n; i++) {
+		const char *list = entries[i]->d_name;
 
-	while (!is_found && (entry = readdir(dir))) {
-		const char *dot = strrchr(entry->d_name, '.');
-
-		is_found = dot && strcmp(dot, ".list") == 0 &&
-			   is_near(entry->d_name, path) == near &&
-			   list_has(lists, entry->d_name, path) &&
-			   name_debug(entry->d_name, name);
+		if (is_near(list, path) == near &&
+		    list_has(lists, list, path) && name_debug(list, name))
+			return true;
 	}
-	return is_found;
+	return false;
 }
 
+static int is_list(const struct dirent *entry)
+{
+	const char *dot = strrchr(entry->d_name, '.');
+
+	return dot && strcmp(dot, ".list") == 0;
+}
+
+static int compare_entries(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Of several packages with the file the first by name, in whichever order the
+ * directory has them. */
 bool sp_package_of_debug(const char *lists, const char *path,
 			 char name[SP_PACKAGE_NAME_MAX])
 {
-	DIR *dir = opendir(lists);
+	struct dirent **entries;
+	const int n = scandir(lists, &entries, is_list, compare_entries);
 	bool is_found;
 
-	if (!dir)
+	if (n < 0)
 		return false;
 	path = without_usr(path);
-	is_found = find_package(dir, lists, path, true, name);
-	rewinddir(dir);
-	is_found = is_found || find_package(dir, lists, path, false, name);
-	closedir(dir);
+	is_found = find_package(entries, n, lists, path, true, name) ||
+		   find_package(entries, n, lists, path, false, name);
+	for (int i = 0; i < n; i++)
+		free(entries[i]);
+	free(entries);
 	return is_found;
 }
 
@@ -243,6 +256,19 @@ static bool is_plain(const char *text)
 					   "0123456789.+-_:")];
 }
 
+/* The first of the names behind `last`, or NULL. */
+static const char *next_of(const char (*names)[SP_PACKAGE_NAME_MAX], size_t n,
+			   const char *last)
+{
+	const char *next = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(names[i], last) > 0 &&
+		    (!next || strcmp(names[i], next) < 0))
+			next = names[i];
+	return next;
+}
+
 void sp_package_print_install(FILE *out, const char *etc,
 			      const char (*names)[SP_PACKAGE_NAME_MAX],
 			      size_t n)
@@ -263,7 +289,9 @@ void sp_package_print_install(FILE *out, const char *etc,
 			system->archive, release, system->suffix,
 			system->components);
 	fputs("apt-get install", out);
-	for (size_t i = 0; i < n; i++)
-		if (is_plain(names[i]))
-			fprintf(out, " %s", names[i]);
+	/* By name, each once. */
+	for (const char *last = "", *next; (next = next_of(names, n, last));
+	     last = next)
+		if (is_plain(next))
+			fprintf(out, " %s", next);
 }

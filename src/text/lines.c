@@ -49,6 +49,16 @@ void sp_lines_print_name(FILE *out, const char *name)
 		putc(NAME_END, out);
 }
 
+void sp_lines_unmark(char *text)
+{
+	char *to = text;
+
+	for (; *text; text++)
+		if (*text != NAME_BEGIN && *text != NAME_END)
+			*to++ = *text;
+	*to = '\0';
+}
+
 size_t sp_lines_bytes(const char *text, size_t columns)
 {
 	size_t i = 0;

@@ -33,6 +33,9 @@ void sp_lines_print_name(FILE *out, const char *name);
 /* Text that is safe, on a line that is neither broken nor cut. */
 void sp_lines_print_whole(FILE *out, const char *text);
 
+/* Remove the marks that both leave for a screen. */
+void sp_lines_unmark(char *text);
+
 /*
  * What was written to `text`, of open_memstream(&lines), which is closed, to
  * `out`.  A line that is too long goes on below, further in; a word stays

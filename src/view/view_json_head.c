@@ -2,6 +2,7 @@
 #include "base/parse.h"
 #include "text/lack.h"
 #include "view/view_json_head.h"
+#include "view/view_notes.h"
 
 #include <math.h>
 
@@ -309,4 +310,5 @@ void sp_view_json_head(struct sp_json *json,
 	put_selection(json, a);
 	put_filter(json, a->filter);
 	put_method(json, aggregate);
+	sp_view_notes_json(json, a, aggregate);
 }

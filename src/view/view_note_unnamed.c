@@ -116,9 +116,10 @@ static bool is_worth_saying(const struct unnamed *u, double whole)
 
 static int compare_unnamed(const void *a, const void *b)
 {
-	const double x = lost_bytes(a), y = lost_bytes(b);
+	const struct unnamed *u = a, *v = b;
+	const double x = lost_bytes(u), y = lost_bytes(v);
 
-	return (x < y) - (x > y);
+	return x < y ? 1 : x > y ? -1 : u->module < v->module ? -1 : 1;
 }
 
 /* What is stripped, so far. */

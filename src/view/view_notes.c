@@ -3,10 +3,12 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/parse.h"
 #include "text/lack.h"
+#include "text/lines.h"
 #include "text/style.h"
 #include "text/text.h"
 #include "view/view_note.h"
@@ -129,7 +131,9 @@ static void note_empty_view(struct sp_view_notes *notes,
 	if (a->view->all.all.samples || !sp_profile_samples(a->profile))
 		return;
 	fputs("nothing in this view was sampled", sp_view_note(notes));
-	if (bytes.hi > 0) {
+	if (!isfinite(bytes.hi)) {
+		fputs(", and how much it has is not known", notes->out);
+	} else if (bytes.hi > 0) {
 		fputs(": it has ", notes->out);
 		sp_text_print_estimate(notes->out, bytes, 0, a->how.confidence);
 	}
@@ -452,7 +456,6 @@ void sp_view_notes_print_completeness(FILE *out, const struct sp_profile *p)
 {
 	const struct sp_whole whole = sp_whole_of(p);
 
-	fputs("\nfile: ", out);
 	if (sp_whole_is_all(&whole))
 		print_end(out, p);
 	else
@@ -460,7 +463,6 @@ void sp_view_notes_print_completeness(FILE *out, const struct sp_profile *p)
 	if (p->missing_bytes_max && p->missing_bytes_max != UINT64_MAX)
 		fprintf(out, "; up to %s may be missing from exact totals",
 			sp_text_bytes((double)p->missing_bytes_max).text);
-	putc('\n', out);
 }
 
 void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,
@@ -492,4 +494,47 @@ void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,
 		return;
 	note_cut_stacks(&notes, aggregate);
 	sp_view_note_unnamed(&notes, aggregate);
+}
+
+/* Lines of the notes that begin with `mark`, without what only a screen needs.
+ */
+static void put_lines(struct sp_json *json, const char *key, char *text,
+		      const char *mark)
+{
+	const size_t n = strlen(mark);
+
+	sp_json_open(json, key, '[');
+	for (char *line = text, *end; *line; line = end) {
+		end = line + strcspn(line, "\n");
+		if (!strncmp(line, mark, n)) {
+			const char last = *end;
+
+			*end = '\0';
+			sp_json_string(json, NULL, line + n);
+			*end = last;
+		}
+		end += *end == '\n';
+	}
+	sp_json_close(json, ']');
+}
+
+void sp_view_notes_json(struct sp_json *json,
+			const struct sp_analysis *analysis,
+			const struct sp_aggregate *aggregate)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (out)
+		sp_view_notes_print(out, analysis, aggregate);
+	if (!out || fclose(out)) {
+		sp_json_null(json, "notes");
+		sp_json_null(json, "remedies");
+	} else {
+		sp_lines_unmark(text);
+		put_lines(json, "notes", text, "  - ");
+		put_lines(json, "remedies", text, "    ");
+	}
+	free(text);
 }

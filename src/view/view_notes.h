@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "report/aggregate.h"
+#include "text/json.h"
 
 /* The notes below the tables of the text report. */
 
@@ -14,6 +15,12 @@
  */
 void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,
 			 const struct sp_aggregate *aggregate);
+
+/* The same for programs: "notes", each without the mark before it, and
+ * "remedies", the commands below them; null without memory. */
+void sp_view_notes_json(struct sp_json *json,
+			const struct sp_analysis *analysis,
+			const struct sp_aggregate *aggregate);
 
 /* How complete the file is. */
 void sp_view_notes_print_completeness(FILE *out,

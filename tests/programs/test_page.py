@@ -7,6 +7,8 @@ import io
 import json
 import os
 import re
+import shutil
+import subprocess
 import sys
 
 import harness
@@ -269,6 +271,35 @@ class Figures(PageCase):
         self.assertEqual(sum(sizes), sum(
             c["alloc_bytes"] for c in known["size_classes"]))
         self.assertIn("everything that was allocated", self.text("chosen"))
+        self.assertEqual(self.notes(), (known["notes"], known["remedies"]))
+        self.assert_quiet()
+
+    def notes(self):
+        """What is said below the tables, and the commands."""
+        return (browser.run("[...document.querySelectorAll('#notes li')].map("
+                            "(e) => e.textContent)"),
+                browser.run("document.getElementById('remedies').textContent"
+                            ".split('\\n').filter(Boolean)"))
+
+    def test_remedies(self):
+        """Of a stripped program: in the text, on the page and in --json."""
+        program, path = [os.path.join(self.dir, name)
+                         for name in ("app", "p.html")]
+        shutil.copy(harness.target("program_page_stacks"), program)
+        subprocess.run([harness.require("/usr/bin/strip", "binutils"),
+                        program], check=True)
+        profile, = self.execute(program, "20000", period="16K").paths
+        harness.report("export", "html", profile, "-o", path)
+        self.show(path)
+        known = json.loads(harness.report("--json", profile))
+        text = harness.report(profile)
+        self.assertIn("is stripped", " ".join(known["notes"]))
+        self.assertGreater(len(known["remedies"]), 0)
+        for line in known["remedies"]:
+            self.assertIn("    " + line, text.splitlines())
+        notes, remedies = self.notes()
+        self.assertEqual(notes, known["notes"])
+        self.assertEqual(remedies, known["remedies"])
         self.assert_quiet()
 
     def test_folded(self):

@@ -320,7 +320,8 @@ function showPairNotes(older, newer, pair) {
 		...pair.caveats.mixed.size ? [`${WHY_NAMES}: ? marks them`] : [],
 		...pair.renamed.map((both) => `taken for renamed: ${both}`),
 		...pairNotes(older, newer),
-	], pairMethod(older, newer), pairSettings(older, newer));
+	], pairMethod(older, newer), pairSettings(older, newer),
+	[...new Set([older, newer].flatMap((data) => data.remedies || []))]);
 	byId('file').textContent =
 		`old: ${fileText(older)}; new: ${fileText(newer)}`;
 }

@@ -53,9 +53,7 @@ function showCards(box, data) {
 // What is missing or doubtful: the notes of the report, and what this page
 // leaves out.
 function noteLines(data) {
-	const lines = data.notes.split('\n')
-		.filter((line) => line.startsWith('  - '))
-		.map((line) => line.slice(4));
+	const lines = [...data.notes || []];
 
 	if (data.discarded_bytes)
 		lines.unshift(`${amount(data.discarded_bytes, false)} of what was ` +
@@ -71,12 +69,6 @@ function noteLines(data) {
 			'are one, [other], to keep this page small: their ' +
 			'functions have more than is shown');
 	return lines;
-}
-
-function fileLine(data) {
-	const line = data.notes.split('\n').find((l) => l.startsWith('file: '));
-
-	return line ? line.slice(6) : '';
 }
 
 function runFacts(data) {
@@ -121,15 +113,17 @@ function methodOf(data) {
 		`together.${bins}`;
 }
 
-const fileText = (data) => `${visible(data.file)}: ${visible(fileLine(data))}`;
+const fileText = (data) => `${visible(data.file)}: ${visible(data.state)}`;
 
 function showNotes(data, lines = noteLines(data), method = methodOf(data),
-	settings = data.settings) {
+	settings = data.settings, remedies = data.remedies || []) {
 	const notes = lines.map(visible);
 	const losses = byId('losses');
 
 	byId('notes').replaceChildren(...notes.map(
 		(line) => element('li', null, line)));
+	byId('remedies').textContent = remedies.map(visible).join('\n');
+	byId('remedies').hidden = !remedies.length;
 	byId('file').textContent = fileText(data);
 	byId('method').textContent = method;
 	losses.hidden = !notes.length;

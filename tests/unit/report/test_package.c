@@ -15,6 +15,12 @@ static const struct {
 	{"tool.list", "/usr/bin/tool\n/usr/bin/tool-more"},
 	{"tool.md5sums", "/usr/bin/other\n"},
 	{"some-suite.list", "/usr/bin/far/away/\n/usr/bin/far\n"},
+	/* Made in an order that is not that of their names. */
+	{"owner-7.list", "/opt/shared\n"},
+	{"owner-3.list", "/opt/shared\n"},
+	{"owner-1.list", "/opt/shared\n"},
+	{"owner-9.list", "/opt/shared\n"},
+	{"owner-5.list", "/opt/shared\n"},
 };
 
 #define N_LISTS (sizeof(lists) / sizeof(*lists))
@@ -82,6 +88,7 @@ TEST(packages)
 	belongs_to("/bin/far", "some-suite-dbgsym");
 	belongs_to("/usr/bin/far/away", NULL);
 	belongs_to("/far", NULL);
+	belongs_to("/opt/shared", "owner-1-dbgsym");
 	belongs_to("/usr/bin", NULL);
 	belongs_to("", NULL);
 }
@@ -108,7 +115,8 @@ static void write_setting(const char *name, const char *text)
 static void check_install(size_t n, const char *want)
 {
 	static const char names[][SP_PACKAGE_NAME_MAX] = {
-		"libc6-dbg", "libpear1-dbgsym", "libapple2-dbgsym"};
+		"libc6-dbg", "libpear1-dbgsym", "libapple2-dbgsym",
+		"libc6-dbg"};
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
@@ -141,11 +149,11 @@ TEST(what_to_install)
 	assert_string_equal(sp_package_server(etc),
 			    "https://debuginfod.debian.net");
 	check_install(1, "apt-get install libc6-dbg");
-	check_install(3, "echo \"deb http://deb.debian.org/debian-debug "
+	check_install(4, "echo \"deb http://deb.debian.org/debian-debug "
 			 "bookworm-debug main\" "
 			 ">/etc/apt/sources.list.d/debug.list && "
-			 "apt-get update && apt-get install libc6-dbg "
-			 "libpear1-dbgsym libapple2-dbgsym");
+			 "apt-get update && apt-get install libapple2-dbgsym "
+			 "libc6-dbg libpear1-dbgsym");
 	write_setting("apt/sources.list.d/x.sources",
 		      "URIs: http://mirror/debian-debug\n");
 	check_install(2, "apt-get install libc6-dbg libpear1-dbgsym");

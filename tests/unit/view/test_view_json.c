@@ -152,6 +152,7 @@ TEST_OF(struct document *d, parts, setup, teardown)
 TEST_OF(struct document *d, every_loss_and_damage, setup, teardown)
 {
 	struct sp_profile *p = &d->x->profile;
+	bool has_note = false;
 	json_t *root;
 
 	for (unsigned int i = 0; i < SP_LOSS_COUNT; i++)
@@ -168,6 +169,14 @@ TEST_OF(struct document *d, every_loss_and_damage, setup, teardown)
 	assert_int_equal(integer(root, "damage.records"), 2);
 	assert_int_equal(integer(root, "damage.ignored_bytes"), 77);
 	assert_string_equal(string(root, "damage.text"), "offset 9: bad");
+	/* In the words of the text. */
+	assert_int_equal(json_array_size(at(root, "remedies")), 0);
+	for (size_t j = json_array_size(at(root, "notes")); j--;)
+		has_note |= !strcmp(
+			json_string_value(json_array_get(at(root, "notes"), j)),
+			"the file is damaged: 2 bad records, 77 B "
+			"ignored; first: offset 9: bad");
+	assert_true(has_note);
 	assert_int_equal(integer(root, "unfinished_records"), 5);
 }
 
