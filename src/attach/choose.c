@@ -10,6 +10,7 @@
 #include "attach/seize.h"
 #include "attach/threads.h"
 #include "base/clock.h"
+#include "base/proc.h"
 
 /* How long to wait for the main thread, and then for the others after the last
  * one was asked. */
@@ -54,20 +55,15 @@ struct refused {
 static struct refused look_at_refused(pid_t pid, pid_t tid)
 {
 	struct refused ret = {.is_ending = true};
-	char path[64], *line = NULL, state;
-	size_t room = 0;
-	FILE *f;
+	struct sp_proc_lines l = {
+		.in = sp_proc_open_file("/proc/%d/task/%d/status", pid, tid)};
+	char state;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
-	f = fopen(path, "re");
-	while (f && getline(&line, &room, f) > 0) {
-		if (sscanf(line, "State: %c", &state) == 1)
+	while (sp_proc_next(&l)) {
+		if (sscanf(l.line, "State: %c", &state) == 1)
 			ret.is_ending = strchr("ZXx", state);
-		sscanf(line, "TracerPid: %d", &ret.tracer);
+		sscanf(l.line, "TracerPid: %d", &ret.tracer);
 	}
-	free(line);
-	if (f)
-		fclose(f);
 	return ret;
 }
 

@@ -9,6 +9,8 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include "base/proc.h"
+
 sp_cpu_regs sp_frames_regs_of_syscall(const struct sp_tracee *t, long n,
 				      const uint64_t args[6], uint64_t frame)
 {
@@ -107,23 +109,18 @@ static uint64_t find_stack(const struct sp_tracee *t)
 	const uint64_t sp = sp_cpu_sp(&t->regs);
 	const uint64_t own = sp_cpu_thread_pointer(&t->regs);
 	uint64_t start, end, ret = 0;
-	char path[32], *line = NULL;
-	size_t room = 0;
-	FILE *maps;
+	struct sp_proc_lines l = {
+		.in = sp_proc_open_file("/proc/%d/maps", t->tid)};
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", t->tid);
-	maps = fopen(path, "re");
-	while (maps && getline(&line, &room, maps) > 0) {
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) != 2 ||
+	while (sp_proc_next(&l)) {
+		if (sscanf(l.line, "%" SCNx64 "-%" SCNx64, &start, &end) != 2 ||
 		    sp < start || sp >= end)
 			continue;
-		if (strstr(line, "[stack]") || (own >= start && own < end))
+		if (strstr(l.line, "[stack]") || (own >= start && own < end))
 			ret = start;
 		break;
 	}
-	free(line);
-	if (maps)
-		fclose(maps);
+	sp_proc_end_lines(&l);
 	return ret;
 }
 

@@ -344,23 +344,20 @@ uint64_t sp_library_find(const struct sp_library *library, pid_t pid,
 			 struct sp_library_there *there)
 {
 	int dir = sp_proc_open((uint64_t)pid);
-	FILE *maps = dir < 0 ? NULL : sp_proc_stream(dir, "maps");
+	struct sp_proc_lines l = {.in = dir < 0 ? NULL
+						: sp_proc_stream(dir, "maps")};
 	uint64_t function = 0;
 	struct sp_proc_map m;
-	char *line = NULL;
-	size_t room = 0;
 
-	while (maps && !function && getline(&line, &room, maps) > 0) {
-		if (!sp_proc_parse_map(line, &m) || m.offset ||
+	while (!function && sp_proc_next(&l)) {
+		if (!sp_proc_parse_map(l.line, &m) || m.offset ||
 		    !strstr(m.path, NAME) ||
 		    !sp_proc_is_file(&m.file, &there->file))
 			continue;
 		there->start = m.start;
 		function = m.start + library->function;
 	}
-	free(line);
-	if (maps)
-		fclose(maps);
+	sp_proc_end_lines(&l);
 	if (dir >= 0)
 		close(dir);
 	return function;
@@ -392,15 +389,14 @@ static bool has_our_code(const struct sp_library *library, pid_t pid,
 uint64_t sp_library_find_late(const struct sp_library *library, pid_t pid)
 {
 	int dir = sp_proc_open((uint64_t)pid);
-	FILE *maps = dir < 0 ? NULL : sp_proc_stream(dir, "maps");
+	struct sp_proc_lines l = {.in = dir < 0 ? NULL
+						: sp_proc_stream(dir, "maps")};
 	struct sp_proc_file file = {0};
 	uint64_t start = 0, function = 0;
 	struct sp_proc_map m;
-	char *line = NULL;
-	size_t room = 0;
 
-	while (maps && !function && getline(&line, &room, maps) > 0) {
-		if (!sp_proc_parse_map(line, &m) || !strstr(m.path, NAME))
+	while (!function && sp_proc_next(&l)) {
+		if (!sp_proc_parse_map(l.line, &m) || !strstr(m.path, NAME))
 			continue;
 		if (!m.offset) {
 			start = m.start;
@@ -411,9 +407,7 @@ uint64_t sp_library_find_late(const struct sp_library *library, pid_t pid)
 			function = start + library->function;
 		}
 	}
-	free(line);
-	if (maps)
-		fclose(maps);
+	sp_proc_end_lines(&l);
 	if (dir >= 0)
 		close(dir);
 	return function;

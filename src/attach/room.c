@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "base/cgroup.h"
+#include "base/proc.h"
 
 #define PATH_BYTES  4096
 #define TEXT_BYTES  8192
 #define UNKNOWN     UINT64_MAX
 #define UNLIMITED   (1ull << 62)
-#define NAME_BYTES  32 /* of a file of a group */
 #define MEMINFO_KIB 1024
 
 /* A group's files.  The kernel writes "max", or nearly 2^63, for no limit. */
@@ -33,24 +33,10 @@ static const struct group_files versions[2] = {
 	 "total_"},
 };
 
-static bool read_text(const char *path, char text[TEXT_BYTES])
-{
-	FILE *f = fopen(path, "re");
-	size_t n = f ? fread(text, 1, TEXT_BYTES - 1, f) : 0;
-
-	if (f)
-		fclose(f);
-	text[n] = '\0';
-	return n > 0;
-}
-
 static bool read_file(const char *group, const char *name,
 		      char text[TEXT_BYTES])
 {
-	char path[PATH_BYTES + NAME_BYTES];
-
-	snprintf(path, sizeof(path), "%s/%s", group, name);
-	return read_text(path, text);
+	return sp_proc_read(text, TEXT_BYTES, "%s/%s", group, name) > 0;
 }
 
 /* UNKNOWN: there is no such file, or no limit. */
@@ -114,7 +100,7 @@ static uint64_t swap_bytes(const char *group, const struct group_files *files)
 	char text[TEXT_BYTES];
 	uint64_t machine = 0;
 
-	if (read_text("/proc/meminfo", text))
+	if (sp_proc_read(text, sizeof(text), "/proc/meminfo") > 0)
 		machine = find_number(text, "", "SwapFree:") * MEMINFO_KIB;
 	if (!machine || limit == UNKNOWN)
 		return machine;
@@ -156,8 +142,7 @@ static uint64_t room_of_process(pid_t pid)
 	bool is_v1;
 	size_t n;
 
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
-	if (!read_text(path, text))
+	if (sp_proc_read(text, sizeof(text), "/proc/%d/cgroup", pid) <= 0)
 		return UNKNOWN;
 	n = sp_cgroup_memory(text, &group, &is_v1);
 	if (!n || n > PATH_BYTES - 64)

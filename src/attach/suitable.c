@@ -38,14 +38,13 @@ static struct status read_status(uint64_t pid)
 {
 	struct status status = {.state = '?'};
 	uint64_t real, effective;
-	char path[64], *line = NULL;
-	size_t room = 0;
-	FILE *f;
+	struct sp_proc_lines l = {
+		.in = sp_proc_open_file("/proc/%d/status", thread_of(pid))};
 
-	snprintf(path, sizeof(path), "/proc/%d/status", thread_of(pid));
-	f = fopen(path, "re");
-	status.is_there = f;
-	while (f && getline(&line, &room, f) > 0) {
+	status.is_there = l.in;
+	while (sp_proc_next(&l)) {
+		const char *line = l.line;
+
 		sscanf(line, "State: %c", &status.state);
 		if (sscanf(line, "%*1[UG]id: %" SCNu64 " %" SCNu64, &real,
 			   &effective) == 2)
@@ -58,23 +57,17 @@ static struct status read_status(uint64_t pid)
 		    strstr(line, "shstk"))
 			status.shadow_stack = 1;
 	}
-	free(line);
-	if (f)
-		fclose(f);
 	return status;
 }
 
 /* The number in a file of /proc/sys; -1: there is none. */
 static int read_number(const char *path)
 {
-	FILE *f = fopen(path, "re");
-	int n = -1;
+	char text[32];
+	int n;
 
-	if (f && fscanf(f, "%d", &n) != 1)
-		n = -1;
-	if (f)
-		fclose(f);
-	return n;
+	sp_proc_read(text, sizeof(text), "%s", path);
+	return sscanf(text, "%d", &n) == 1 ? n : -1;
 }
 
 static int refuse_secure_process(uint64_t pid, struct sp_error *err)
@@ -123,26 +116,13 @@ int sp_suitable_explain_refusal(uint64_t pid, struct sp_error *err)
 
 /* ---- another command, and another program ---- */
 
-static bool read_name(const char *process, char ret[16])
-{
-	char path[64];
-	FILE *f;
-	bool ok;
-
-	snprintf(path, sizeof(path), "/proc/%s/comm", process);
-	f = fopen(path, "re");
-	ok = f && fgets(ret, 16, f);
-	if (f)
-		fclose(f);
-	return ok;
-}
-
 bool sp_suitable_is_ours(pid_t tracer)
 {
-	char process[16], ours[16], theirs[16];
+	char ours[32], theirs[32];
 
-	snprintf(process, sizeof(process), "%d", tracer);
-	return read_name("self", ours) && read_name(process, theirs) &&
+	return sp_proc_read(ours, sizeof(ours), "/proc/self/comm") > 0 &&
+	       sp_proc_read(theirs, sizeof(theirs), "/proc/%d/comm", tracer) >
+		       0 &&
 	       strcmp(ours, theirs) == 0;
 }
 
@@ -352,31 +332,14 @@ uint64_t sp_suitable_threads(uint64_t pid)
 	return read_status(pid).threads;
 }
 
-/* Field 22 of /proc/PID/stat is the start time, in clock ticks since the
- * machine was started. */
+/* The start time is in clock ticks since the machine was started. */
 uint64_t sp_suitable_age_ms(uint64_t pid)
 {
 	const uint64_t ticks_per_s = (uint64_t)sysconf(_SC_CLK_TCK);
-	char path[64], text[1024] = "";
 	uint64_t ticks = 0, now_ms;
 	struct timespec now;
-	const char *p;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/stat", pid);
-	f = fopen(path, "re");
-	if (f && fread(text, 1, sizeof(text) - 1, f) == 0)
-		text[0] = '\0';
-	if (f)
-		fclose(f);
-	p = strrchr(text, ')');
-	for (int field = 2; p && field < 22; field++) {
-		p = strchr(p, ' ');
-		if (p)
-			p++;
-	}
-	if (p)
-		ticks = strtoull(p, NULL, 10);
+	sp_proc_start_ticks(pid, &ticks);
 	clock_gettime(CLOCK_BOOTTIME, &now);
 	now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 	if (!ticks || !ticks_per_s || ticks * 1000 / ticks_per_s > now_ms)
@@ -388,23 +351,15 @@ uint64_t sp_suitable_age_ms(uint64_t pid)
  * arena. */
 uint64_t sp_suitable_heap_bytes(uint64_t pid)
 {
-	uint64_t start, end, offset, inode, bytes = 0;
-	char path[64], *line = NULL;
-	size_t room = 0;
-	FILE *f;
+	struct sp_proc_lines l = {
+		.in = sp_proc_open_file("/proc/%d/maps", thread_of(pid))};
+	struct sp_proc_map m;
+	uint64_t bytes = 0;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", thread_of(pid));
-	f = fopen(path, "re");
-	while (f && getline(&line, &room, f) > 0)
-		if (sscanf(line,
-			   "%" SCNx64 "-%" SCNx64 " rw-p %" SCNx64
-			   " %*x:%*x %" SCNu64,
-			   &start, &end, &offset, &inode) == 4 &&
-		    !inode &&
-		    (start % ARENA_BYTES == 0 || strstr(line, "[heap]")))
-			bytes += end - start;
-	free(line);
-	if (f)
-		fclose(f);
+	while (sp_proc_next(&l))
+		if (sp_proc_parse_map(l.line, &m) &&
+		    strcmp(m.mode, "rw-p") == 0 && !m.file.inode &&
+		    (m.start % ARENA_BYTES == 0 || strstr(m.path, "[heap]")))
+			bytes += m.end - m.start;
 	return bytes;
 }

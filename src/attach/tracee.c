@@ -211,20 +211,15 @@ static bool hold_signals(struct sp_tracee *t)
 static bool has_pending_signal(const struct sp_tracee *t)
 {
 	uint64_t own = 0, shared = 0, handled = 0;
-	char path[64], *line = NULL;
-	size_t room = 0;
-	FILE *f;
+	struct sp_proc_lines l = {
+		.in = sp_proc_open_file("/proc/%d/task/%d/status", t->pid,
+					t->tid)};
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", t->pid, t->tid);
-	f = fopen(path, "re");
-	while (f && getline(&line, &room, f) > 0) {
-		sscanf(line, "SigPnd: %" SCNx64, &own);
-		sscanf(line, "ShdPnd: %" SCNx64, &shared);
-		sscanf(line, "SigCgt: %" SCNx64, &handled);
+	while (sp_proc_next(&l)) {
+		sscanf(l.line, "SigPnd: %" SCNx64, &own);
+		sscanf(l.line, "ShdPnd: %" SCNx64, &shared);
+		sscanf(l.line, "SigCgt: %" SCNx64, &handled);
 	}
-	free(line);
-	if (f)
-		fclose(f);
 	return (own | shared) & handled & ~t->sigmask;
 }
 

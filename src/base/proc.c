@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,23 +13,101 @@
 
 #include "base/parse.h"
 
+#define PATH_BYTES 4200
 #define STAT_BYTES 1024
+
+/* ---- files ---- */
+
+static int open_path(const char *format, va_list args)
+{
+	char path[PATH_BYTES];
+	int fd;
+
+	if (vsnprintf(path, sizeof(path), format, args) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+long sp_proc_read(char *text, size_t size, const char *path_format, ...)
+{
+	ssize_t n = 1;
+	size_t have = 0;
+	va_list args;
+	long r = 0;
+	int fd;
+
+	va_start(args, path_format);
+	fd = open_path(path_format, args);
+	va_end(args);
+	while (fd >= 0 && n > 0 && have < size - 1) {
+		n = read(fd, text + have, size - 1 - have);
+		r = n < 0 ? -errno : 0;
+		have += n > 0 ? (size_t)n : 0;
+	}
+	if (fd < 0)
+		r = fd;
+	else
+		close(fd);
+	text[r < 0 ? 0 : have] = '\0';
+	return r < 0 ? r : (long)have;
+}
+
+static FILE *stream_of(int fd)
+{
+	FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (fd >= 0 && !in)
+		close(fd);
+	return in;
+}
+
+FILE *sp_proc_stream(int dir, const char *name)
+{
+	return stream_of(openat(dir, name, O_RDONLY | O_CLOEXEC));
+}
+
+FILE *sp_proc_open_file(const char *path_format, ...)
+{
+	va_list args;
+	int fd;
+
+	va_start(args, path_format);
+	fd = open_path(path_format, args);
+	va_end(args);
+	return stream_of(fd);
+}
+
+bool sp_proc_next(struct sp_proc_lines *l)
+{
+	if (l->in && getline(&l->line, &l->room, l->in) > 0)
+		return true;
+	sp_proc_end_lines(l);
+	return false;
+}
+
+void sp_proc_end_lines(struct sp_proc_lines *l)
+{
+	free(l->line);
+	if (l->in)
+		fclose(l->in);
+	*l = (struct sp_proc_lines){.in = NULL};
+}
 
 /* ---- threads ---- */
 
-/* The fields of a file stat behind the name, which may be anything; NULL: there
- * is no such file. */
-static const char *read_stat(const char *path, char text[STAT_BYTES])
+/* The fields of a file stat behind the name, which may be anything: of a thread
+ * or, if tid is 0, of the process.  NULL: there is no such file. */
+static const char *read_stat(uint64_t pid, uint64_t tid, char text[STAT_BYTES])
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	const ssize_t n = fd < 0 ? -1 : read(fd, text, STAT_BYTES - 1);
-	char *name_end;
+	const char *name_end;
 
-	if (fd >= 0)
-		close(fd);
-	if (n <= 0)
-		return NULL;
-	text[n] = '\0';
+	if (tid)
+		sp_proc_read(text, STAT_BYTES,
+			     "/proc/%" PRIu64 "/task/%" PRIu64 "/stat", pid,
+			     tid);
+	else
+		sp_proc_read(text, STAT_BYTES, "/proc/%" PRIu64 "/stat", pid);
 	name_end = strrchr(text, ')');
 	return name_end && name_end[1] == ' ' ? name_end + 2 : NULL;
 }
@@ -36,12 +115,9 @@ static const char *read_stat(const char *path, char text[STAT_BYTES])
 /* 0: there is none. */
 static char read_state(uint64_t pid, uint64_t tid)
 {
-	char path[64], text[STAT_BYTES];
-	const char *fields;
+	char text[STAT_BYTES];
+	const char *fields = read_stat(pid, tid, text);
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/task/%" PRIu64 "/stat",
-		 pid, tid);
-	fields = read_stat(path, text);
 	return fields ? fields[0] : '\0';
 }
 
@@ -82,18 +158,14 @@ pid_t sp_proc_thread(uint64_t pid)
 /* The number of a line "NAME:\t123 ..." of status; false: there is none. */
 static bool read_status(int dir, const char *name, uint64_t *ret)
 {
-	FILE *in = sp_proc_stream(dir, "status");
+	struct sp_proc_lines l = {.in = sp_proc_stream(dir, "status")};
 	const size_t n = strlen(name);
-	char *line = NULL;
 	bool is_found = false;
-	size_t room = 0;
 
-	while (in && !is_found && getline(&line, &room, in) > 0)
-		is_found = strncmp(line, name, n) == 0 && line[n] == ':' &&
-			   sscanf(line + n + 1, "%" SCNu64, ret) == 1;
-	free(line);
-	if (in)
-		fclose(in);
+	while (!is_found && sp_proc_next(&l))
+		is_found = strncmp(l.line, name, n) == 0 && l.line[n] == ':' &&
+			   sscanf(l.line + n + 1, "%" SCNu64, ret) == 1;
+	sp_proc_end_lines(&l);
 	return is_found;
 }
 
@@ -118,16 +190,6 @@ int sp_proc_open(uint64_t pid)
 	return -ESRCH;
 }
 
-FILE *sp_proc_stream(int dir, const char *name)
-{
-	const int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
-	FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
-
-	if (fd >= 0 && !in)
-		close(fd);
-	return in;
-}
-
 char sp_proc_state(uint64_t pid)
 {
 	const pid_t tid = sp_proc_thread(pid);
@@ -137,12 +199,10 @@ char sp_proc_state(uint64_t pid)
 
 uint64_t sp_proc_parent(uint64_t pid)
 {
-	char path[64], text[STAT_BYTES];
-	const char *fields;
+	char text[STAT_BYTES];
+	const char *fields = read_stat(pid, 0, text);
 	uint64_t parent = 0;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/stat", pid);
-	fields = read_stat(path, text);
 	if (!fields || sscanf(fields, "%*c %" SCNu64, &parent) != 1)
 		return 0;
 	return parent;
@@ -150,9 +210,11 @@ uint64_t sp_proc_parent(uint64_t pid)
 
 /* ---- who it is ---- */
 
-/* Field 22; the text begins with field 3. */
-static bool find_start(const char *fields, uint64_t *ret)
+bool sp_proc_start_ticks(uint64_t pid, uint64_t *ret)
 {
+	char text[STAT_BYTES];
+	const char *fields = read_stat(pid, 0, text); /* from field 3 on */
+
 	for (int field = 3; fields && field < 22; field++) {
 		fields = strchr(fields, ' ');
 		fields = fields ? fields + 1 : NULL;
@@ -184,29 +246,22 @@ static bool has_our_clock(uint64_t pid)
 
 bool sp_proc_identify(uint64_t pid, struct sp_proc_identity *ret)
 {
-	char path[64], text[STAT_BYTES], *line = NULL;
+	struct sp_proc_lines l = {.in = NULL};
 	bool has_uids = false;
-	size_t room = 0;
-	FILE *in;
 
 	*ret = (struct sp_proc_identity){.own_pid = pid};
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/stat", pid);
-	if (!find_start(read_stat(path, text), &ret->start_ticks))
+	if (!sp_proc_start_ticks(pid, &ret->start_ticks))
 		return false;
 	if (!has_our_clock(pid))
 		ret->start_ticks = 0;
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/status", pid);
-	in = fopen(path, "re");
-	while (in && getline(&line, &room, in) > 0) {
-		if (strncmp(line, "NSpid:", 6) == 0)
-			take_own_pid(line + 6, &ret->own_pid);
-		has_uids |= sscanf(line, "Uid: %u %u %u %u", &ret->uids[0],
+	l.in = sp_proc_open_file("/proc/%" PRIu64 "/status", pid);
+	while (sp_proc_next(&l)) {
+		if (strncmp(l.line, "NSpid:", 6) == 0)
+			take_own_pid(l.line + 6, &ret->own_pid);
+		has_uids |= sscanf(l.line, "Uid: %u %u %u %u", &ret->uids[0],
 				   &ret->uids[1], &ret->uids[2],
 				   &ret->uids[3]) == 4;
 	}
-	free(line);
-	if (in)
-		fclose(in);
 	return has_uids;
 }
 
@@ -246,22 +301,17 @@ bool sp_proc_map_is_written(const struct sp_proc_map *map)
 /* The mapping at that address in this process. */
 static int find_own_map(uint64_t at, struct sp_proc_file *ret)
 {
-	FILE *in = fopen("/proc/self/maps", "re");
+	struct sp_proc_lines l = {.in = fopen("/proc/self/maps", "re")};
 	struct sp_proc_map map;
-	char *line = NULL;
-	size_t room = 0;
-	int r = -ENOENT;
+	int r = l.in ? -ENOENT : -errno;
 
-	if (!in)
-		return -errno;
-	while (r < 0 && getline(&line, &room, in) > 0)
-		if (sp_proc_parse_map(line, &map) && at >= map.start &&
+	while (r < 0 && sp_proc_next(&l))
+		if (sp_proc_parse_map(l.line, &map) && at >= map.start &&
 		    at < map.end) {
 			*ret = map.file;
 			r = 0;
 		}
-	free(line);
-	fclose(in);
+	sp_proc_end_lines(&l);
 	return r;
 }
 
@@ -286,18 +336,14 @@ bool sp_proc_is_file(const struct sp_proc_file *a, const struct sp_proc_file *b)
 
 bool sp_proc_writes(int dir, const struct sp_proc_file *file)
 {
-	FILE *in = sp_proc_stream(dir, "maps");
+	struct sp_proc_lines l = {.in = sp_proc_stream(dir, "maps")};
 	struct sp_proc_map map;
 	bool is_found = false;
-	char *line = NULL;
-	size_t room = 0;
 
-	while (in && !is_found && getline(&line, &room, in) > 0)
-		is_found = sp_proc_parse_map(line, &map) &&
+	while (!is_found && sp_proc_next(&l))
+		is_found = sp_proc_parse_map(l.line, &map) &&
 			   sp_proc_map_is_written(&map) &&
 			   sp_proc_is_file(&map.file, file);
-	free(line);
-	if (in)
-		fclose(in);
+	sp_proc_end_lines(&l);
 	return is_found;
 }

@@ -26,6 +26,33 @@ int sp_proc_open(uint64_t pid);
 /* Read a file of such a directory; NULL and errno. */
 FILE *sp_proc_stream(int dir, const char *name);
 
+/* The whole of a small file, terminated; what does not fit is left out.  Its
+ * length or -errno, and then "". */
+long sp_proc_read(char *text, size_t size, const char *path_format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/*
+ * Lines, each with its line feed, while `in` is open; NULL is an empty file:
+ *
+ *	struct sp_proc_lines l = {.in = sp_proc_open_file(format, pid)};
+ *
+ *	while (sp_proc_next(&l))
+ *		...l.line...
+ *
+ * The last call frees all; a loop that ends before that calls
+ * sp_proc_end_lines().
+ */
+struct sp_proc_lines {
+	FILE *in;
+	char *line;
+	size_t room;
+};
+
+FILE *sp_proc_open_file(const char *path_format, ...)
+	__attribute__((format(printf, 1, 2)));
+bool sp_proc_next(struct sp_proc_lines *lines);
+void sp_proc_end_lines(struct sp_proc_lines *lines);
+
 /* The state of the thread that stands for the process, such as 'T' for one that
  * is stopped; 0: it has gone. */
 char sp_proc_state(uint64_t pid);
@@ -34,9 +61,13 @@ char sp_proc_state(uint64_t pid);
  * that we see. */
 uint64_t sp_proc_parent(uint64_t pid);
 
+/* Field 22 of /proc/PID/stat, which the first process has as 0; false: it has
+ * gone. */
+bool sp_proc_start_ticks(uint64_t pid, uint64_t *ret);
+
 struct sp_proc_identity {
 	uint64_t own_pid; /* the id that it has in its own namespace */
-	/* Field 22 of /proc/PID/stat; 0: its clock is another than ours. */
+	/* As sp_proc_start_ticks(); 0: its clock is another than ours. */
 	uint64_t start_ticks;
 	uint32_t uids[4]; /* real, effective, saved, of files */
 };

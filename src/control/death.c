@@ -12,30 +12,17 @@
 
 #include "base/cgroup.h"
 #include "base/place.h"
+#include "base/proc.h"
 #include "control/target.h"
 #include "format/record.h"
 
 #define TEXT_BYTES 65536
 #define PATH_BYTES 4096
 
-/* The whole of a small file, terminated; false: it cannot be read. */
+/* False: it cannot be read. */
 static bool read_text(const char *path, char text[TEXT_BYTES])
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t have = 0;
-	ssize_t n = -1;
-
-	if (fd < 0)
-		return false;
-	while (have < TEXT_BYTES - 1) {
-		n = read(fd, text + have, TEXT_BYTES - 1 - have);
-		if (n <= 0)
-			break;
-		have += (size_t)n;
-	}
-	close(fd);
-	text[have] = '\0';
-	return n >= 0;
+	return sp_proc_read(text, TEXT_BYTES, "%s", path) >= 0;
 }
 
 /* The number behind "oom_kill " at the beginning of a line. */

@@ -96,6 +96,68 @@ TEST(living)
 	assert_true(sp_proc_is_other(&identity));
 }
 
+static void make_file(char path[32], const char *text)
+{
+	int fd;
+
+	strcpy(path, "/tmp/proc.XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+TEST(small_files)
+{
+	char path[32], text[16], all[64];
+
+	make_file(path, "0123456789abcdef.");
+	assert_int_equal(sp_proc_read(all, sizeof(all), "%s", path), 17);
+	assert_string_equal(all, "0123456789abcdef.");
+	assert_int_equal(sp_proc_read(text, sizeof(text), "/tmp/%s", path + 5),
+			 15);
+	assert_string_equal(text, "0123456789abcde");
+	unlink(path);
+	assert_int_equal(sp_proc_read(text, sizeof(text), "%s", path), -ENOENT);
+	assert_string_equal(text, "");
+	assert_int_equal(sp_proc_read(text, sizeof(text), "/tmp"), -EISDIR);
+	assert_int_equal(sp_proc_read(text, sizeof(text), "%05000d", 1),
+			 -ENAMETOOLONG);
+}
+
+TEST(lines)
+{
+	struct sp_proc_lines l = {.in = NULL};
+	char path[32], all[64] = "";
+	int n = 0;
+
+	assert_false(sp_proc_next(&l));
+	make_file(path, "one\n\nthree");
+	for (l.in = sp_proc_open_file("%s", path); sp_proc_next(&l); n++)
+		strcat(all, l.line);
+	assert_int_equal(n, 3);
+	assert_string_equal(all, "one\n\nthree");
+	assert_false(sp_proc_next(&l));
+	l.in = sp_proc_open_file("%s", path);
+	assert_true(sp_proc_next(&l));
+	sp_proc_end_lines(&l);
+	assert_null(l.in);
+	assert_false(sp_proc_next(&l));
+	unlink(path);
+	assert_null(sp_proc_open_file("%s", path));
+}
+
+/* The first process of a machine starts at tick 0 of some. */
+TEST(starts)
+{
+	uint64_t first, ours, none;
+
+	assert_true(sp_proc_start_ticks(1, &first));
+	assert_true(sp_proc_start_ticks((uint64_t)getpid(), &ours));
+	assert_true(first <= ours);
+	assert_false(sp_proc_start_ticks(1ull << 40, &none));
+}
+
 TEST(ended)
 {
 	const pid_t pid = fork();
