@@ -248,8 +248,9 @@ static void wait_for_end(uint64_t pid, uint64_t for_ns)
 /* While the process is there its files can be found, also in another root. */
 static void add_names(char *path, struct sp_kept *kept)
 {
-	struct names names;
+	struct names names = {.command = NULL};
 
+	/* There is none if the profile was deleted, or had ended before. */
 	if (*path && names_begin(&names, kept))
 		names_add(&names, path);
 	names_end(&names);
@@ -265,7 +266,7 @@ static int detach_process(uint64_t pid, char *path, bool no_symbols)
 	if (kept)
 		sp_kept_look(kept, pid);
 	r = sp_attach_end(pid, &done, &err);
-	if (r >= 0 && kept)
+	if ((r >= 0 || done.is_complete) && kept)
 		add_names(path, kept);
 	sp_kept_free(kept);
 	if (r < 0)

@@ -358,9 +358,9 @@ static int explain_answer(const struct sp_attach_job *job, struct sp_error *err)
 				    job->pid,
 				    q->command == SP_ATTACH_END
 					    ? "the profile is complete, but a "
-					      "thread is still in the library; "
-					      "detach again to free the "
-					      "library's memory"
+					      "thread may still be in the "
+					      "library: detach again, which "
+					      "frees the library's memory"
 					    : "a thread is still in the "
 					      "library, for the previous "
 					      "profile; try again");
@@ -387,6 +387,14 @@ static void decide_heap_query(struct sp_attach_job *job, bool any)
 	job->done.before = SP_ATTACH_BEFORE_LARGE;
 }
 
+/* The library has ended the profile at the first request, and then waits until
+ * no thread is in it. */
+static bool is_complete(const struct sp_attach_job *job)
+{
+	return job->request.command == SP_ATTACH_END &&
+	       job->request.result == SP_ATTACH_BUSY;
+}
+
 /* Let a worker do what is asked for, until no thread is in the library. */
 static int ask_until_free(struct sp_attach_job *job, struct sp_error *err)
 {
@@ -395,6 +403,9 @@ static int ask_until_free(struct sp_attach_job *job, struct sp_error *err)
 
 	for (;;) {
 		r = run_worker(job, err);
+		/* What fails now has not kept the profile from its end. */
+		if (r < 0 && is_complete(job))
+			return explain_answer(job, err);
 		if (r < 0 || job->request.result != SP_ATTACH_BUSY ||
 		    job->signal || sp_clock_ns() > until)
 			return r < 0 ? r : explain_answer(job, err);
@@ -448,6 +459,9 @@ static int run_job(struct sp_attach_job *job, bool ask_before,
 	int r;
 
 	for (;;) {
+		/* The program that was recorded is gone. */
+		if (!begins && !job->function && is_complete(job))
+			return 0;
 		if (!begins && !job->function)
 			return explain_not_there((uint64_t)job->pid, err);
 		job->request.is_filtered = job->is_filtered;
@@ -485,7 +499,7 @@ static int give_way(struct sp_attach_job *job, int r, struct sp_error *err)
 		ask_until_free(job, NULL);
 	}
 	raise(signal);
-	if (r == 0 && !begins)
+	if (!begins && (r == 0 || is_complete(job)))
 		return 0;
 	return sp_error_set(err, -EINTR, NULL,
 			    "interrupted: process %d is %s recorded", job->pid,
@@ -498,6 +512,7 @@ static int end_job(struct sp_attach_job *job, int r, struct sp_attach_done *ret,
 	if (job->signal)
 		r = give_way(job, r, err);
 	job->done.places = job->request.places;
+	job->done.is_complete = is_complete(job);
 	*ret = job->done;
 	close_job(job);
 	return r;

@@ -26,13 +26,15 @@ enum sp_attach_before {
 };
 #define SP_ATTACH_HEAP_BYTES (128ull << 20)
 
-/* What was done.  Valid if the function that filled it returned 0. */
+/* What was done.  Valid if the function that filled it returned 0, except for
+ * is_complete. */
 struct sp_attach_done {
 	uint64_t thread;     /* id of the thread that made the calls */
 	uint64_t stopped_ns; /* the longest time for which it was stopped */
 	uint64_t places;     /* pointers and symbols that were changed */
 	enum sp_attach_before before;
 	uint64_t heap_bytes; /* address space of glibc's heap; 0 after detach */
+	bool is_complete;    /* after a failed detach: the profile has ended */
 };
 
 /*
@@ -58,8 +60,8 @@ int sp_attach_begin(uint64_t pid, const char *const *settings, size_t n,
 /*
  * End the profile that sp_attach_begin began in process `pid`.  0, and *ret is
  * filled.  On failure *err is filled.  -ESRCH: nothing is attached there;
- * -EBUSY: no thread could be used, or the profile is complete and a thread is
- * still in the library; or another negative errno as of sp_attach_begin.
+ * -EBUSY: no thread could be used, or the profile is complete and a thread may
+ * still be in the library; or another negative errno as of sp_attach_begin.
  */
 int sp_attach_end(uint64_t pid, struct sp_attach_done *ret,
 		  struct sp_error *err);

@@ -351,6 +351,15 @@ class Refused(harness.Case):
         self.assertEqual(done.returncode, 1)
         self.assertIn("nothing is attached", done.stderr)
 
+    def test_detach_from_a_profile_that_was_deleted(self):
+        process = self.sleeper()
+        path, _ = attaching.attach(process.pid, self.out + "/")
+        os.unlink(path)
+        done = attaching.run("detach", process.pid)
+        self.assertEqual(done.stdout,
+                         f"process {process.pid} is not recorded any more\n")
+        self.assertEqual(done.stderr, "")
+
 
 if __name__ == "__main__":
     unittest.main()

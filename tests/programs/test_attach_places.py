@@ -248,6 +248,34 @@ class GivenUp(Case):
             self.check_round(talk)
         talk.end()
 
+    def test_detach_whose_second_request_is_not_made(self):
+        """The profile has ended at the first one, and has its names."""
+        told = os.path.join(self.dir, "told")
+        slow = os.path.join(os.environ["SAMPLEPROF_TARGETS"],
+                            "libprogram_attached_slow.so")
+        program = shutil.copy(harness.target("program_attached_places"),
+                              self.dir)
+        talk = attaching.Talk(self, [program], preload=[slow],
+                              env={"STOPS_BY": told})
+        path, _ = attaching.attach(talk.pid, self.out + "/", "--period", "1")
+        self.assertEqual(talk.say("go"), OBJECTS)
+        with open(told, "w", encoding="ascii"):
+            why = ("the profile is complete, but a thread may still be in the "
+                   "library: detach again")
+            done = attaching.run("detach", talk.pid, check=False, says=(why,))
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn(why, " ".join(done.stderr.split()))
+        os.unlink(program)
+        profile = harness.Profile(path)
+        self.assertEqual((profile.end, profile.exact),
+                         ("detached", OBJECTS[1:]))
+        self.assertTrue(profile.stacks_with("allocate_some"))
+        os.unlink(told)
+        talk.process.send_signal(signal.SIGCONT)
+        attaching.detach(talk.pid)
+        self.check_round(talk)
+        talk.end()
+
 
 class Process(Case):
 

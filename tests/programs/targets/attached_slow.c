@@ -2,10 +2,12 @@
 /*
  * Preloaded into a program that is attached to: the answer where the loader is,
  * which the library wants when it changes objects, takes until the file
- * WAITS_FOR is there.
+ * WAITS_FOR is there.  If the file STOPS_BY is there, the process is stopped
+ * when that call ends.
  */
 #include <dlfcn.h>
 #include <elf.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -20,6 +22,9 @@ unsigned long getauxval(unsigned long type)
 
 	while (type == AT_BASE && file && access(file, F_OK) != 0)
 		usleep(1000);
+	file = getenv("STOPS_BY");
+	if (type == AT_BASE && file && access(file, F_OK) == 0)
+		kill(getpid(), SIGSTOP);
 	if (!next)
 		next = (ask_fn *)(uintptr_t)dlsym(RTLD_NEXT, "getauxval");
 	return next(type);
