@@ -178,8 +178,11 @@ static int index_symbols(struct sp_debuginfo *info)
 
 	/* The last symbol is of the file that has the debug information. */
 	if (n > 1 && dwfl_module_getsym_info(info->module, n - 1, &symbol,
-					     &address, &shndx, &elf, NULL))
+					     &address, &shndx, &elf, NULL)) {
 		sp_unpacked_hide_locations(elf);
+		/* packages have its notes and comments there alone */
+		sp_folded_open(&info->folded, elf);
+	}
 	for (i = 1; i < n && r != -ENOMEM; i++)
 		r = index_symbol(info, i);
 	sp_folded_seal(&info->folded);

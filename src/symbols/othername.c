@@ -64,10 +64,20 @@ static bool is_tame_d(const char *name, size_t n)
 	return is_tame;
 }
 
+/* "_DTi16" stands before the name of what is called through an interface. */
 static char *demangle_d(const char *name, size_t n)
 {
+	size_t thunk = 4;
 	char *found;
 
+	if (strncmp(name, "_DTi", 4) == 0) {
+		while (is_digit(name[thunk]))
+			thunk++;
+		if (thunk == 4)
+			return NULL;
+		name += thunk;
+		n -= thunk;
+	}
 	if (strncmp(name, "_D", 2) != 0 ||
 	    !(is_digit(name[2]) || strcmp(name, "_Dmain") == 0) ||
 	    !is_tame_d(name, n))
@@ -155,35 +165,111 @@ static char *demangle_flang(const char *name)
 	return found;
 }
 
-char *sp_othername(const char *name)
+/* ---- OCaml ---- */
+
+static int digit_of(char c)
 {
-	const size_t n = strnlen(name, SP_MANGLED_MAX + 1);
+	if (is_digit(c))
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Without the number at the end: "leaf_83". */
+static size_t without_number(const char *name, size_t n)
+{
+	size_t at = n;
+
+	while (at && is_digit(name[at - 1]))
+		at--;
+	return at < n && at > 1 && name[at - 1] == '_' ? at - 1 : n;
+}
+
+/* "camlShop__Till__open_83", since 5.1 "camlShop__Till.open_83"; "$2b" is a
+ * character of an operator. */
+static char *demangle_ocaml(const char *name, size_t n)
+{
+	char *found, *to;
+	bool has_module = false;
+
+	if (strncmp(name, "caml", 4) != 0 || name[4] < 'A' || name[4] > 'Z')
+		return NULL;
+	n = without_number(name, n);
+	to = found = malloc(n + 1);
+	for (size_t i = 4; found && i < n;) {
+		const int high = name[i] == '$' && n - i > 2
+					 ? digit_of(name[i + 1])
+					 : -1;
+		const int low = high >= 2 ? digit_of(name[i + 2]) : -1;
+		const bool is_dot =
+			name[i] == '.' || strncmp(name + i, "__", 2) == 0;
+
+		has_module |= is_dot;
+		*to++ = (char)(is_dot     ? '.'
+			       : low >= 0 ? high * 16 + low
+					  : name[i]);
+		i += low >= 0 ? 3 : is_dot && name[i] == '_' ? 2 : 1;
+	}
+	if (found && !has_module) {
+		free(found);
+		return NULL;
+	}
+	if (found)
+		*to = '\0';
+	return found;
+}
+
+static char *demangle_any(const char *name)
+{
+	const size_t n = strlen(name);
 	char *found;
 
-	if (n > SP_MANGLED_MAX || name[0] != '_')
-		return NULL;
+	if (name[0] == 'c')
+		return demangle_ocaml(name, n);
 	found = demangle_d(name, n);
 	if (!found)
 		found = demangle_gfortran(name);
 	return found ? found : demangle_flang(name);
 }
 
+/* What `demangle` makes of a name, of a part or a copy of a function, too. */
+static char *demangle_whole(const char *name, char *demangle(const char *))
+{
+	char *whole, *found;
+
+	if (strnlen(name, SP_MANGLED_MAX + 1) > SP_MANGLED_MAX)
+		return NULL;
+	whole = strndup(name, sp_othername_without_clones(name));
+	found = whole ? demangle(whole) : NULL;
+	free(whole);
+	return found;
+}
+
+char *sp_othername(const char *name)
+{
+	/* Spares plain C names the copy. */
+	return name[0] == '_' || strncmp(name, "caml", 4) == 0
+		       ? demangle_whole(name, demangle_any)
+		       : NULL;
+}
+
 /* ---- Ada ---- */
 
-char *sp_othername_ada(const char *name)
+static char *demangle_ada(const char *name)
 {
-	char *found;
-
-	if (strnlen(name, SP_MANGLED_MAX + 1) > SP_MANGLED_MAX ||
-	    (strncmp(name, "_ada_", 5) != 0 &&
-	     (!is_lower(name[0]) || !strstr(name, "__"))))
-		return NULL;
-	found = ada_demangle(name, DMGL_PARAMS);
+	char *found = ada_demangle(name, DMGL_PARAMS);
 	/* "<name>": it is none */
 	if (found && found[0] != '<')
 		return found;
 	free(found);
 	return NULL;
+}
+
+char *sp_othername_ada(const char *name)
+{
+	return strncmp(name, "_ada_", 5) == 0 ||
+			       (is_lower(name[0]) && strstr(name, "__"))
+		       ? demangle_whole(name, demangle_ada)
+		       : NULL;
 }
 
 /* ---- parts and copies ---- */

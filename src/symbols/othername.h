@@ -8,8 +8,9 @@
  * NULL if it is no such name, or memory is short.  The name is untrusted.
  */
 
-/* D ("_D4shop4Pool4grabMFmZPv": shop.Pool.grab with its parameters) and modules
- * of Fortran, by gfortran ("__shop_MOD_sell": shop::sell) and by flang. */
+/* D ("_D4shop4Pool4grabMFmZPv": shop.Pool.grab with its parameters), modules of
+ * Fortran, by gfortran ("__shop_MOD_sell": shop::sell) and by flang, and OCaml
+ * ("camlShop__sell_83": Shop.sell). */
 char *sp_othername(const char *name);
 
 /* Ada: "shop__sell__inner.3" is shop.sell.inner.  C names may look like that,

@@ -351,22 +351,40 @@ class Languages(harness.Case):
     def test_same_code(self):
         """A linker that keeps one of two functions: either may have been
         called.  One that keeps both: each."""
-        harness.require("ld.lld", "lld")
-        options = ("-O1", "-fno-ipa-icf", "-ffunction-sections",
-                   "-fuse-ld=lld")
-        for more, want in (
-                ((), {"draw<Coin>": 300, "draw<Note>": 100, "alone": 1}),
-                (("-Wl,--icf=all",),
-                 {"draw<Coin> or draw<Note>": 400, "alone": 1})):
-            for debug in ((), ("-g",)):
-                with self.subTest(more=more, debug=debug):
-                    program = self.compile("g++", "same.cc", SAME, *options,
-                                           *more, *debug)
-                    found = flat(self.execute(program, period=1).paths[-1])
-                    self.assertEqual({n: found[n] for n in want}, want)
+        for linker, package in (("lld", "lld"), ("gold", "binutils")):
+            harness.require("ld." + linker, package)
+            options = ("-O1", "-fno-ipa-icf", "-ffunction-sections",
+                       "-fuse-ld=" + linker)
+            for more, want in (
+                    ((), {"draw<Coin>": 300, "draw<Note>": 100, "alone": 1}),
+                    (("-Wl,--icf=all",),
+                     {"draw<Coin> or draw<Note>": 400, "alone": 1})):
+                for debug in ((), ("-g",)):
+                    with self.subTest(linker=linker, more=more, debug=debug):
+                        program = self.compile("g++", "same.cc", SAME,
+                                               *options, *more, *debug)
+                        self.check_same(program, want)
+            with self.subTest(linker=linker, packaged=True):
+                self.move_as_packages_do(program)
+                self.check_same(program, want)
         rows = flat(self.execute(program, period=1).paths[-1],
                     "--full-names")
         self.assertEqual(rows["draw<Coin> or draw<Note>"], 400)
+
+    def check_same(self, program, want):
+        found = flat(self.execute(program, period=1).paths[-1])
+        self.assertEqual({n: found.get(n) for n in want}, want)
+
+    def move_as_packages_do(self, program):
+        """Who linked it is said in the debug file alone."""
+        for command in (
+                ("objcopy", "--only-keep-debug", program, program + ".debug"),
+                ("strip", "--strip-all", "-R", ".comment", "-R",
+                 ".note.gnu.gold-version", program),
+                ("objcopy", "--add-gnu-debuglink=" + program + ".debug",
+                 program)):
+            subprocess.run(command, check=True, timeout=harness.TIMEOUT_S,
+                           cwd=self.dir)
 
 
 class Others(harness.Case):

@@ -117,6 +117,19 @@ TEST(other_languages)
 	check("_QQmain", "main");
 	check("_Quit", NULL);
 	check("_Q", NULL);
+	check("_D4shop4Till4sellMFiZAv.constprop.0", "shop.Till.sell");
+	check("_DTi16_D4shop4Till4sellMFiZAv", "shop.Till.sell");
+	check("_DTi_D4shop4Till4sellMFiZAv", NULL);
+	check("__till_MOD_open.constprop.0.isra.1", "till::open");
+	check("_QMtillPopen.cold", "till::open");
+	check("camlTill__open_83", "Till.open");
+	check("camlTill__Drawer__take_2_7", "Till.Drawer.take_2");
+	check("camlTill__Drawer.fun_310", "Till.Drawer.fun");
+	check("camlTill__$7c$2b_14", "Till.|+");
+	check("camlTill__x$2", "Till.x$2");
+	check("camlTill__entry", "Till.entry");
+	check("camlTill", NULL);
+	check("caml_alloc__12", NULL);
 }
 
 /* Each type refers to the one before twice: 2^40 steps, if they were taken. */
@@ -148,6 +161,8 @@ TEST(ada)
 	check_ada("till__drawer__open", "till.drawer.open");
 	check_ada("till__drawer__open__2", "till.drawer.open");
 	check_ada("till__open__inner.17", "till.open.inner");
+	check_ada("till__drawer__open.0.constprop.0", "till.drawer.open");
+	check_ada("till__drawer__open.part.0.cold", "till.drawer.open");
 	check_ada("till__Oadd", "till.\"+\"");
 	check_ada("_ada_shop", "shop");
 	check_ada("open", NULL);
