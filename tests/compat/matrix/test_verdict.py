@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The verdict of the matrix, with a fault planted for each of its rules in the
-profile of one run; the look of its table."""
+profile of one run; the look of its tables; that of the compilers has them all."""
 
 import copy
 import dataclasses
 import tempfile
 import unittest
 
+import compilers
 import emulated
 import targets
 import verdict
@@ -181,6 +182,51 @@ class Emulated(unittest.TestCase):
         self.assertEqual(emulated.passed(
             "98% tests passed, 2 tests failed out of 26\n"), "24/26")
         self.assertEqual(emulated.passed("No tests were found!!!\n"), "-")
+
+
+class Compilers(unittest.TestCase):
+    PRINTED = "3 leaf ~inlined main\n"
+
+    def judged(self, form="", module="/m/app", **change):
+        one = {**stack(3, "leaf", "inlined", "main"), "truncated": False,
+               **change}
+        for at in one["frames"]:
+            at["module"] = module
+        return compilers.judge({"stacks": [one]}, self.PRINTED, "/m/app", form)
+
+    def test_judge(self):
+        self.assertEqual(self.judged(), (100, 100))
+        lacks = {"frames": [frame("leaf"), frame("main")]}
+        self.assertEqual(self.judged(**lacks), (100, 0))
+        self.assertEqual(self.judged("minidebuginfo", **lacks), (100, 100))
+        self.assertEqual(self.judged(truncated=True), (0, 100))
+        self.assertEqual(self.judged(frames=[frame("leaf"), frame("inlined")]),
+                         (0, 0))
+        for change in ({"samples": 2}, {"module": "/m/other"}):
+            with self.assertRaises(compilers.subprocess.SubprocessError):
+                self.judged(**change)
+
+    def test_table(self):
+        bad = compilers.Cell(problems=["x"])
+        rows = {n: {c: compilers.Cell(is_run=True)
+                    for c in compilers.columns()} for n in ("a", "b", "c")}
+        rows["b"]["LTO"] = bad
+        rows["c"]["-O1"].take(100, 66.67)
+        lines = list(compilers.table(rows))[2:]
+        self.assertEqual([line.split(" |")[0] for line in lines],
+                         ["| a", "| b", "| c"])
+        self.assertIn("| bad |", lines[1])
+        self.assertIn("| 100/66.6 |", lines[2])
+        self.assertFalse(compilers.is_good("b", "LTO", bad))
+
+    def test_document(self):
+        with open(compilers.DOCUMENT, encoding="utf-8") as file:
+            document = file.read()
+        self.assertEqual(compilers.faults_of(document), [])
+        self.assertEqual(compilers.faults_of(
+            document.replace("gnatmake", "gnat", 1)), ["gnat", "gnatmake"])
+        self.assertEqual(compilers.faults_of(
+            document.replace("| LTO ", "| lto ", 1)), [compilers.heading()])
 
 
 if __name__ == "__main__":
