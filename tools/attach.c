@@ -195,8 +195,10 @@ static int collect_settings(uint64_t pid, const struct attach_options *o,
 			    struct settings *s, struct sp_error *err)
 {
 	const char *out = o->out ? o->out : getenv("SAMPLEPROF_OUT");
-	const bool is_near = sp_attach_sees_our_files(pid);
+	const int is_near = sp_attach_sees_our_files(pid, err);
 
+	if (is_near < 0)
+		return is_near;
 	if (out && !*out)
 		out = NULL; /* an empty setting is the default */
 	if (out && *out != '/' && !is_near)

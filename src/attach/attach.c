@@ -552,17 +552,22 @@ int sp_attach_end(uint64_t pid, struct sp_attach_done *ret,
 	return end_job(job, r, ret, err);
 }
 
-bool sp_attach_sees_our_files(uint64_t pid)
+int sp_attach_sees_our_files(uint64_t pid, struct sp_error *err)
 {
 	const pid_t thread = sp_proc_thread(pid);
+	bool is_filtered;
 	char path[64];
-	struct stat here, there;
+	struct stat st, root, here;
+	bool can_ask;
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", thread);
-	if (stat(path, &there) != 0 || stat("/proc/self/ns/mnt", &here) != 0 ||
-	    here.st_ino != there.st_ino)
-		return false;
+	can_ask = stat(path, &st) == 0;
 	snprintf(path, sizeof(path), "/proc/%d/root", thread);
-	return stat(path, &there) == 0 && stat("/", &here) == 0 &&
-	       here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+	can_ask = can_ask && stat(path, &root) == 0;
+	if (!can_ask)
+		return sp_suitable_check(pid, &is_filtered, err);
+	if (stat("/proc/self/ns/mnt", &here) != 0 || here.st_ino != st.st_ino)
+		return 0;
+	return stat("/", &here) == 0 && here.st_dev == root.st_dev &&
+	       here.st_ino == root.st_ino;
 }

@@ -66,6 +66,7 @@ int sp_attach_begin(uint64_t pid, const char *const *settings, size_t n,
 int sp_attach_end(uint64_t pid, struct sp_attach_done *ret,
 		  struct sp_error *err);
 
-/* True if the process has our mount namespace and our root directory, so that
- * an absolute path names the same file for both. */
-bool sp_attach_sees_our_files(uint64_t pid);
+/* 1: the process has our mount namespace and our root directory, so that an
+ * absolute path names the same file for both; 0: it has not.  Negative: it
+ * cannot be attached to, as *err says. */
+int sp_attach_sees_our_files(uint64_t pid, struct sp_error *err);

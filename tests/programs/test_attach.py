@@ -261,11 +261,13 @@ class Unnoticed(Case):
 class Refused(harness.Case):
 
     def refused(self, pid, *words, code=1):
-        done = attaching.run("attach", pid, "--out", self.out + "/",
-                             check=False, says=words)
-        self.assertEqual((done.returncode, done.stdout), (code, ""))
-        for word in words:
-            self.assertIn(word, done.stderr)
+        """The same reason for a path that only this command may understand."""
+        for out in self.out + "/", "refused.sprof":
+            done = attaching.run("attach", pid, "--out", out, check=False,
+                                 says=words, cwd=self.dir)
+            self.assertEqual((done.returncode, done.stdout), (code, ""))
+            for word in words:
+                self.assertIn(word, done.stderr)
 
     def sleeper(self, *argv, **how):
         how.setdefault("shim", False)
