@@ -228,6 +228,8 @@ static int index_units(struct sp_debuginfo *info)
 	if (dwarf)
 		r = sp_debugaltlink_open(dwarf, info->options->debug_path,
 					 beside(info), &info->altlink);
+	if (info->altlink.fd >= 0)
+		info->lack[0] = '\0';
 	while (dwarf && r != -ENOMEM && info->n_units < SP_RANGEMAP_MAX &&
 	       dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &die, NULL) == 0) {
 		if (info->n_units == capacity) {

@@ -52,6 +52,7 @@ class DebugInfo(harness.Case):
         names, notes = self.look()
         self.assertEqual(names[:4], ALL)
         self.assertNotIn("missing", notes)
+        self.assertNotIn("not there", notes)
 
     def test_split(self):
         for version in ("-gdwarf-5", "-gdwarf-4"):
@@ -65,6 +66,20 @@ class DebugInfo(harness.Case):
         self.assertEqual(names[:2], ["real", "main"])
         self.assertIn("inlined functions are missing: they are in", notes)
         self.assertIn(".dwo", notes)
+
+    def test_split_package(self):
+        """Nothing here reads *.dwp: the note names it, and says what helps."""
+        dwp = harness.require("dwp", "binutils")
+        self.build("-g", "-gdwarf-4", "-gsplit-dwarf")
+        units = [n for n in os.listdir(self.dir) if n.endswith(".dwo")]
+        self.call(dwp, *units, "-o", "app.dwp")
+        self.check_all()
+        for name in units:
+            os.unlink(os.path.join(self.dir, name))
+        names, notes = self.look()
+        self.assertEqual(names[:2], ["real", "main"])
+        self.assertIn("app.dwp, which this report cannot read; keep the *.dwo "
+                      "files, or build it without -gsplit-dwarf", notes)
 
     def test_zstd(self):
         done = subprocess.run(["ld", "--help"], capture_output=True, text=True,
