@@ -293,6 +293,8 @@ static int run_symbolize(int argc, char **argv)
 	sp_console_begin_progress("symbolizing");
 	if (sp_symbolize(&options, fn, NULL, &result, &err) < 0)
 		return sp_console_fail_with(&err);
+	if (*result.note)
+		sp_console_fail(result.note);
 	out = sp_console_open();
 	sp_text_print(out, options.output);
 	fprintf(out, ": %zu of %" PRIu64 " addresses have a name", result.named,

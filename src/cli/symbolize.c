@@ -2,11 +2,9 @@
 #include "cli/symbolize.h"
 
 #include <errno.h>
-#include <grp.h>
-#include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -14,6 +12,7 @@
 #include "base/place.h"
 #include "cli/arguments.h"
 #include "cli/options.h"
+#include "cli/unread.h"
 #include "copy/packfile.h"
 #include "copy/symbolfile.h"
 #include "read/load.h"
@@ -51,6 +50,15 @@ static bool take_module(void *part, const char *text)
 	return grown[n].path != NULL;
 }
 
+static bool take_user(void *part, const char *text)
+{
+	static struct sp_rights rights;
+	struct sp_symbolize_options *o = part;
+
+	o->rights = &rights;
+	return sp_rights_find(text, &rights);
+}
+
 static const struct sp_argument output_arguments[] = {
 	{"output", 'o', "OUT", "a path", take_output, 0,
 	 "file to write; packed, with zstd, if it ends in .zst"},
@@ -59,6 +67,10 @@ static const struct sp_argument output_arguments[] = {
 	 "read FILE in the place of the executable or library that\n"
 	 "was at PATH and is not there any more; it has to have its\n"
 	 "build id, if there is one; may be given again"},
+	{"user", 0, "USER", "the name or the number of a user", take_user, 0,
+	 "as root: read programs, libraries and debug files with the\n"
+	 "rights of USER, 0 for root's; default: those of the user\n"
+	 "who owns FILE"},
 	{0},
 };
 
@@ -117,6 +129,7 @@ int sp_symbolize_parse(int argc, char **argv, struct sp_symbolize_options *ret,
 
 struct sink {
 	struct sp_output *output;
+	struct sp_unread *unread;
 	ZSTD_CCtx *zstd;   /* NULL: not compressed */
 	uint64_t n_chunks; /* written so far */
 	uint64_t n_zero;   /* chunks that are zero, not written yet */
@@ -175,6 +188,7 @@ static int put_chunk(void *arg, const uint8_t *chunk)
 	if (r < 0)
 		return r;
 	sink->n_chunks++;
+	sp_apart_progress(NULL, 0, 0);
 	return emit_bytes(sink, chunk, CHUNK, ZSTD_e_continue);
 }
 
@@ -262,8 +276,7 @@ static int check_profile(const struct sp_profile *p, struct sp_error *err)
 static int write_symbols(const struct sp_profile *profile,
 			 const struct sp_symbolize_options *options,
 			 const struct sp_packfile_facts *packed,
-			 struct sink *sink, sp_progress_fn *progress,
-			 void *progress_arg, struct sp_symbolize_result *ret,
+			 struct sink *sink, struct sp_symbolize_result *ret,
 			 struct sp_error *err)
 {
 	const uint64_t n_zero = sink->n_zero, first = sink->n_chunks;
@@ -280,9 +293,10 @@ static int write_symbols(const struct sp_profile *profile,
 	if (r < 0)
 		return r;
 	sink->n_zero = 0;
-	r = sp_symbolfile_write(profile, symbolizer, &file, progress,
-				progress_arg, &ret->frames, err);
+	r = sp_symbolfile_write(profile, symbolizer, &file, sp_apart_progress,
+				NULL, &ret->frames, err);
 	sp_symbolizer_count(symbolizer, &ret->named, &stored);
+	sp_symbolizer_problems(symbolizer, sp_unread_module, sink->unread);
 	sp_symbolizer_free(symbolizer);
 	if (sink->n_chunks - first <= n_zero)
 		sink->n_zero = n_zero - (sink->n_chunks - first);
@@ -302,13 +316,10 @@ static bool ends_with(const char *text, const char *end)
  * microseconds for an event. */
 #define PACKED_LEVEL 19
 
-static int open_sink(struct sink *sink, const char *path, bool is_packed,
-		     struct sp_error *err)
+static int begin_sink(struct sink *sink, bool is_packed, struct sp_error *err)
 {
-	int r = sp_output_open(path, SP_OUTPUT_PRIVATE, &sink->output, err);
-
-	if (r < 0 || !ends_with(path, ".zst"))
-		return r;
+	if (!ends_with(sink->output->path, ".zst"))
+		return 0;
 	sink->zstd = ZSTD_createCCtx();
 	if (!sink->zstd ||
 	    ZSTD_isError(ZSTD_CCtx_setParameter(
@@ -316,14 +327,13 @@ static int open_sink(struct sink *sink, const char *path, bool is_packed,
 		    is_packed ? PACKED_LEVEL : ZSTD_CLEVEL_DEFAULT)) ||
 	    ZSTD_isError(
 		    ZSTD_CCtx_setParameter(sink->zstd, ZSTD_c_checksumFlag, 1)))
-		return sp_error_memory(err, path);
+		return sp_error_memory(err, sink->output->path);
 	return 0;
 }
 
 static int write_copy(const struct sp_profile *profile,
 		      const struct sp_symbolize_options *options,
-		      struct sink *sink, sp_progress_fn *progress,
-		      void *progress_arg, struct sp_symbolize_result *ret,
+		      struct sink *sink, struct sp_symbolize_result *ret,
 		      struct sp_error *err)
 {
 	struct sp_source from;
@@ -340,23 +350,20 @@ static int write_copy(const struct sp_profile *profile,
 	}
 	sp_source_close(&from);
 	return r < 0 ? r
-		     : write_symbols(profile, options, NULL, sink, progress,
-				     progress_arg, ret, err);
+		     : write_symbols(profile, options, NULL, sink, ret, err);
 }
 
 /* Events come last, since the last of them says that all is there. */
 static int write_packed(const struct sp_profile *profile,
 			const struct sp_symbolize_options *options,
-			struct sink *sink, sp_progress_fn *progress,
-			void *progress_arg, struct sp_symbolize_result *ret,
+			struct sink *sink, struct sp_symbolize_result *ret,
 			struct sp_error *err)
 {
 	struct sp_packfile_facts facts = {0};
 	int r = sp_packfile_write_facts(profile, put_chunk, sink, &facts, err);
 
 	if (r >= 0)
-		r = write_symbols(profile, options, &facts, sink, progress,
-				  progress_arg, ret, err);
+		r = write_symbols(profile, options, &facts, sink, ret, err);
 	free(facts.places);
 	return r < 0 ? r
 		     : sp_packfile_write_events(profile, sink->n_chunks,
@@ -366,77 +373,184 @@ static int write_packed(const struct sp_profile *profile,
 
 static int copy_file(const struct sp_profile *profile,
 		     const struct sp_symbolize_options *options,
-		     sp_progress_fn *progress, void *progress_arg,
+		     struct sp_output *output, struct sp_unread *unread,
 		     struct sp_symbolize_result *ret, struct sp_error *err)
 {
 	/* Damage is copied as it is, and reported by a reader of the copy. */
 	const bool is_packed =
 		ends_with(options->output, ".zst") && !*profile->damage;
-	struct sink sink = {0};
-	int r = open_sink(&sink, options->output, is_packed, err);
+	struct sink sink = {.output = output, .unread = unread};
+	int r = begin_sink(&sink, is_packed, err);
 
 	if (r >= 0)
-		r = (is_packed ? write_packed
-			       : write_copy)(profile, options, &sink, progress,
-					     progress_arg, ret, err);
+		r = (is_packed ? write_packed : write_copy)(profile, options,
+							    &sink, ret, err);
 	if (r >= 0) {
 		r = end_sink(&sink);
 		if (r < 0)
 			sp_error_set(err, r, options->output,
 				     "cannot be written: %s", strerror(-r));
 	}
-	ret->time_error_ns = is_packed ? sp_packfile_time_error_ns(profile) : 0;
 	if (r >= 0)
-		r = sp_output_commit(sink.output, err);
-	else if (sink.output)
-		sp_output_abandon(sink.output);
+		r = sp_output_flush(output, err);
+	ret->time_error_ns = is_packed ? sp_packfile_time_error_ns(profile) : 0;
 	ZSTD_freeCCtx(sink.zstd);
 	return r;
 }
 
-/* ---- whose rights ---- */
+/* ---- with whose rights ---- */
 
-#define NO_GROUP 65534
+struct job {
+	const struct sp_symbolize_options *options;
+	int from; /* the profile */
+	struct stat st;
+	struct sp_rights owner;
+	const struct sp_rights *rights; /* that count; NULL: as they are */
+	bool is_owner_other; /* root works on another user's profile */
+	bool is_acting;      /* root, as the owner, to open it */
+	struct sp_output *output;
+};
 
-/* The groups of a user that nobody knows give nothing away. */
-static int take_rights(uid_t user, const char *path, struct sp_error *err)
+/* Root of another machine may not be one for the file system: then its user
+ * opens it. */
+static int open_as_user(struct job *j, struct sp_error *err)
 {
-	const struct passwd *known = getpwuid(user);
-	const gid_t group = known ? known->pw_gid : NO_GROUP;
-	int r = known ? initgroups(known->pw_name, group) : setgroups(0, NULL);
+	const struct sp_symbolize_options *o = j->options;
+	int r;
 
-	if (r == 0) {
-		setfsgid(group);
-		setfsuid(user);
-	}
-	return r == 0 && setfsuid((uid_t)-1) == (int)user
-		       ? 0
-		       : sp_error_set(
-				 err, -EPERM, path,
-				 "belongs to another user (uid %ld), whose "
-				 "rights are not to be had: give another "
-				 "name with -o",
-				 (long)user);
+	if (stat(o->file, &j->st) == 0)
+		sp_rights_of(j->st.st_uid, &j->owner);
+	else if (o->rights)
+		j->owner = *o->rights;
+	else
+		return sp_error_set(
+			err, -EACCES, o->file,
+			"cannot be opened: root may not, and --user "
+			"says who may");
+	r = sp_rights_act(&j->owner, o->file, err);
+	if (r >= 0)
+		r = sp_source_hold(o->file, &j->st, err);
+	j->is_acting = r >= 0;
+	return r;
+}
+
+static int open_profile(struct job *j, struct sp_error *err)
+{
+	const struct sp_symbolize_options *o = j->options;
+
+	if (o->rights && geteuid() != 0 && o->rights->user != geteuid())
+		return sp_error_set(err, -EPERM, "--user",
+				    "only root can have another user's rights");
+	j->from = sp_source_hold(o->file, &j->st, err);
+	if (j->from == -EACCES && geteuid() == 0)
+		j->from = open_as_user(j, err);
+	j->is_owner_other =
+		j->from >= 0 && geteuid() == 0 &&
+		(j->is_acting || !sp_place_is_trusted(j->st.st_uid));
+	if (j->is_owner_other)
+		sp_rights_of(j->st.st_uid, &j->owner);
+	j->rights = o->rights           ? o->rights
+		    : j->is_owner_other ? &j->owner
+					: NULL;
+	return j->from;
 }
 
 /*
  * Root gives names to another user's profile, in its place.  The file stays the
- * user's, and says what it likes about which files to read: so they are read
- * with the user's rights, which also suffice to replace it.
+ * user's, whose rights suffice to replace it unless only root can put a file
+ * there.
  */
-static int act_as_owner(const struct sp_symbolize_options *o,
-			struct sp_error *err)
+static int open_output(struct job *j, struct sp_error *err)
 {
+	const char *path = j->options->output;
 	struct sp_place place;
-	struct stat from;
-	int r = sp_place_find(o->output, &place, err);
+	int r = sp_place_find(path, &place, err);
+	const bool is_users = r >= 0 && j->is_owner_other &&
+			      place.there.st_dev == j->st.st_dev &&
+			      place.there.st_ino == j->st.st_ino;
+	const bool acts =
+		is_users && (j->is_acting || !sp_place_is_closed(&place));
 
-	if (r >= 0 && geteuid() == 0 && !sp_place_is_closed(&place) &&
-	    !sp_place_is_trusted(place.there.st_uid) &&
-	    stat(o->file, &from) == 0 && from.st_dev == place.there.st_dev &&
-	    from.st_ino == place.there.st_ino)
-		r = take_rights(from.st_uid, o->file, err);
+	if (r >= 0 && acts != j->is_acting)
+		r = sp_rights_act(acts ? &j->owner : NULL, path, err);
 	sp_place_close(&place);
+	if (r >= 0)
+		r = sp_output_open(path, SP_OUTPUT_PRIVATE, &j->output, err);
+	if (r >= 0 && is_users && !acts &&
+	    fchown(j->output->fd, j->st.st_uid, j->st.st_gid) != 0)
+		r = sp_error_set(err, -errno, path,
+				 "cannot be given to its user: %s",
+				 strerror(errno));
+	return r;
+}
+
+static int work(void *arg, void *answer, struct sp_error *err)
+{
+	const struct sp_plan plan = {.every_sample = false};
+	const struct job *j = arg;
+	const struct sp_symbolize_options *o = j->options;
+	struct sp_symbolize_result *ret = answer;
+	struct sp_unread unread = {.file = o->file};
+	struct sp_profile *profile;
+	int r;
+
+	if (j->rights && j->rights->user)
+		unread.user = j->rights;
+	sp_unread_options(&unread, &o->symbols);
+	r = sp_profile_read(&o->file, 1, &plan, sp_apart_progress, NULL,
+			    &profile, err);
+	if (r < 0)
+		return r;
+	r = check_profile(profile, err);
+	if (r >= 0)
+		r = copy_file(profile, o, j->output, &unread, ret, err);
+	memcpy(ret->note, unread.note, sizeof(ret->note));
+	sp_profile_free(profile);
+	return r;
+}
+
+/* The descriptors that the work needs; NULL: no memory. */
+static int *list_kept(const struct job *j, size_t *ret_n)
+{
+	const struct sp_symbolize_options *o = j->options;
+	int *kept = calloc(o->symbols.n_moved + 2, sizeof(*kept));
+	size_t n = 0;
+
+	*ret_n = 0;
+	if (!kept)
+		return NULL;
+	kept[n++] = j->from;
+	kept[n++] = j->output->fd;
+	for (size_t i = 0; i < o->symbols.n_moved; i++)
+		kept[n++] = sp_unread_descriptor(o->moved[i].file);
+	*ret_n = n;
+	return kept;
+}
+
+static int work_apart(struct job *j, sp_progress_fn *progress,
+		      void *progress_arg, struct sp_symbolize_result *ret,
+		      struct sp_error *err)
+{
+	const struct sp_symbolize_options *o = j->options;
+	size_t n_kept;
+	int *kept = list_kept(j, &n_kept);
+	const struct sp_apart apart = {
+		.file = o->file,
+		.rights = j->rights,
+		.kept = kept,
+		.n_kept = n_kept,
+		/* A server may take its time. */
+		.silence_ms = o->symbols.use_debuginfod ? SP_APART_ALL_MS
+							: SP_APART_SILENCE_MS,
+		.all_ms = SP_APART_ALL_MS,
+		.progress = progress,
+		.progress_arg = progress_arg,
+		.work = work,
+		.arg = j};
+	int r = kept ? sp_apart_run(&apart, ret, sizeof(*ret), err)
+		     : sp_error_memory(err, o->file);
+
+	free(kept);
 	return r;
 }
 
@@ -444,19 +558,16 @@ int sp_symbolize(const struct sp_symbolize_options *options,
 		 sp_progress_fn *progress, void *progress_arg,
 		 struct sp_symbolize_result *ret, struct sp_error *err)
 {
-	const struct sp_plan plan = {.every_sample = false};
-	struct sp_profile *profile;
-	int r = act_as_owner(options, err);
+	struct job j = {.options = options};
+	int r = open_profile(&j, err);
 
 	if (r >= 0)
-		r = sp_profile_read(&options->file, 1, &plan, progress,
-				    progress_arg, &profile, err);
-	if (r < 0)
-		return r;
-	r = check_profile(profile, err);
+		r = open_output(&j, err);
 	if (r >= 0)
-		r = copy_file(profile, options, progress, progress_arg, ret,
-			      err);
-	sp_profile_free(profile);
+		r = work_apart(&j, progress, progress_arg, ret, err);
+	if (r >= 0)
+		r = sp_output_commit(j.output, err);
+	else if (j.output)
+		sp_output_abandon(j.output);
 	return r;
 }

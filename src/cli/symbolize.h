@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "cli/arguments.h"
+#include "cli/unread.h"
 #include "read/load.h"
 #include "symbols/symbolizer.h"
 
@@ -14,9 +15,10 @@ struct sp_symbolize_options {
 	const char *file;
 	const char *output; /* a name that ends in .zst: compressed */
 	struct sp_symbolizer_options symbols;
-	struct sp_moved_module *moved; /* of --module; never freed */
-	bool help;                     /* asked for; nothing else counts */
-	bool version;                  /* likewise */
+	struct sp_moved_module *moved;  /* of --module; never freed */
+	const struct sp_rights *rights; /* of --user; NULL: it is not given */
+	bool help;                      /* asked for; nothing else counts */
+	bool version;                   /* likewise */
 };
 
 /* As sp_options_parse(). */
@@ -30,6 +32,8 @@ struct sp_symbolize_result {
 	uint64_t frames;        /* distinct addresses in call stacks */
 	size_t named;           /* of these, that have a name */
 	uint64_t time_error_ns; /* times are told to within that; 0: exactly */
+	/* What root could have read, and that user cannot; "": nothing. */
+	char note[sizeof(((struct sp_unread *)0)->note)];
 };
 
 /*
@@ -38,6 +42,10 @@ struct sp_symbolize_result {
  * packed (copy/packfile.h), unless it is damaged.  0 and *ret; negative
  * errno and *err, and no output: also -EBUSY if the process still runs, and
  * -EINVAL if the file was cut short.
+ *
+ * The profile says which files are read, and is its user's.  So a process of
+ * its own reads them (cli/apart.h), and if root runs it, with the rights of the
+ * profile's owner or of --user.
  */
 int sp_symbolize(const struct sp_symbolize_options *options,
 		 sp_progress_fn *progress, void *progress_arg,

@@ -177,8 +177,14 @@ static int copy_file(struct sp_kept *kept, int fd, const struct stat *st)
 		close(copy);
 		copy = -1;
 	}
-	if (copy >= 0)
-		kept->copied += (uint64_t)at;
+	if (copy < 0)
+		return -1;
+	kept->copied += (uint64_t)at;
+	/* Whoever may not read the file may not read the copy. */
+	if (geteuid() == 0)
+		fchmod(copy, fchown(copy, st->st_uid, st->st_gid) == 0
+				     ? st->st_mode & 0777
+				     : 0700);
 	return copy;
 }
 

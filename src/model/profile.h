@@ -279,6 +279,7 @@ struct sp_info { /* "key=value" facts and settings stored in the file */
 
 struct sp_profile {
 	const char *path; /* of the profile file, or words for several */
+	uint32_t owner;   /* the user whose file that is, if it is one */
 	uint64_t file_id; /* of the first part */
 	uint32_t format_version;
 	uint64_t pid;

@@ -28,6 +28,7 @@ int sp_input_open(struct sp_input *in, struct sp_error *err)
 	r = sp_reader_open(&f->reader, in->path, err);
 	if (r < 0)
 		return r;
+	p->owner = f->reader.source.stat.st_uid;
 	sp_loader_begin(&f->loader, in->samples_of);
 	if (f->reader.window.oldest)
 		p->window_ns = f->reader.window.time_ns;

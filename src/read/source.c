@@ -165,11 +165,26 @@ static ssize_t read_compressed(struct sp_source *s, void *buf, size_t n,
 
 /* ---- either ---- */
 
+static struct {
+	const char *path; /* NULL: none */
+	int fd;
+} held;
+
+static int open_file(const char *path)
+{
+	int fd;
+
+	if (!held.path || strcmp(held.path, path) != 0)
+		return sp_regular_open(path, O_RDONLY);
+	fd = fcntl(held.fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	return fd < 0 ? -errno : fd;
+}
+
 int sp_source_open(struct sp_source *s, const char *path, struct sp_error *err)
 {
 	memset(s, 0, sizeof(*s));
 	s->path = path;
-	s->fd = sp_regular_open(path, O_RDONLY);
+	s->fd = open_file(path);
 	if (s->fd == -EINVAL || (s->fd >= 0 && fstat(s->fd, &s->stat) != 0))
 		return sp_error_set(err, -EINVAL, path,
 				    "is not a regular file");
@@ -178,6 +193,21 @@ int sp_source_open(struct sp_source *s, const char *path, struct sp_error *err)
 				    strerror(-s->fd));
 	s->bytes = (uint64_t)s->stat.st_size;
 	return is_compressed(s->fd) ? open_compressed(s, err) : 0;
+}
+
+int sp_source_hold(const char *path, struct stat *ret, struct sp_error *err)
+{
+	struct sp_source s;
+	int r = sp_source_open(&s, path, err);
+
+	if (r >= 0) {
+		*ret = s.stat;
+		held.path = path;
+		held.fd = r = s.fd;
+		s.fd = -1;
+	}
+	sp_source_close(&s);
+	return r;
 }
 
 ssize_t sp_source_read(struct sp_source *s, void *buf, size_t n,

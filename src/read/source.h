@@ -33,6 +33,14 @@ int sp_source_open(struct sp_source *source, const char *path,
 		   struct sp_error *err);
 
 /*
+ * Open a file now.  From then on sp_source_open() of that path, which is
+ * borrowed, takes it, whatever has the name and whatever rights are left.  One
+ * file at a time.  The descriptor, which stays open, and *ret; or as
+ * sp_source_open().
+ */
+int sp_source_hold(const char *path, struct stat *ret, struct sp_error *err);
+
+/*
  * Up to n bytes at `offset`; fewer only at the end.  The number, or a negative
  * errno: -EBADMSG damaged within a compressed file, -EFBIG one that is longer
  * than the limit.  In a compressed file a read lies within one chunk and never

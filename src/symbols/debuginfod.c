@@ -35,20 +35,28 @@ static bool open_library(void)
 	return lib.begin;
 }
 
-/* The library writes below the first of these that is set.  Where that belongs
- * to another user, as $HOME may under sudo, it would follow links and reuse
- * files of that user. */
-static int check_cache(struct sp_error *err)
+const char *sp_debuginfod_cache(const char **ret_name)
 {
 	static const char *const names[] = {"DEBUGINFOD_CACHE_PATH",
 					    "XDG_CACHE_HOME", "HOME"};
 	const char *path = NULL;
-	struct sp_place place;
 	size_t i;
-	int r;
 
 	for (i = 0; i < 3 && !(path = getenv(names[i])); i++)
 		;
+	*ret_name = path ? names[i] : NULL;
+	return path;
+}
+
+/* Where that belongs to another user, as $HOME may under sudo, the library
+ * would follow links and reuse files of that user. */
+static int check_cache(struct sp_error *err)
+{
+	const char *name;
+	const char *path = sp_debuginfod_cache(&name);
+	struct sp_place place;
+	int r;
+
 	if (!path)
 		return 0;
 	r = sp_place_find(path, &place, err);
@@ -58,7 +66,7 @@ static int check_cache(struct sp_error *err)
 				 "to another user (uid %ld): set "
 				 "DEBUGINFOD_CACHE_PATH to a directory of "
 				 "yours",
-				 names[i], (long)place.there.st_uid);
+				 name, (long)place.there.st_uid);
 	sp_place_close(&place);
 	return r == -EPERM ? r : 0;
 }

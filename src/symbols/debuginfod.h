@@ -14,6 +14,10 @@
  * remedy in *err. */
 int sp_debuginfod_check(struct sp_error *err);
 
+/* The path below which its cache is, and the environment variable that says
+ * so; NULL: none does. */
+const char *sp_debuginfod_cache(const char **ret_name);
+
 /*
  * Fetch the debug file of build id `id`, and check its build id.  Returns a
  * descriptor that the caller closes and *ret_path (freed by the caller), or a

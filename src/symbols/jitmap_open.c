@@ -43,10 +43,8 @@ static const char *why_not(const struct sp_profile *profile,
 	const time_t end =
 		(time_t)((profile->start_unix_ns + profile->duration_ns) /
 			 1000000000);
-	struct stat own;
 
-	if (st->st_uid &&
-	    (stat(profile->path, &own) != 0 || st->st_uid != own.st_uid))
+	if (st->st_uid && st->st_uid != profile->owner)
 		return "belongs to another user than the profile";
 	if (st->st_mtime < start - BEFORE_S)
 		return "is older than the process";

@@ -188,6 +188,21 @@ static int name_it(struct sp_output *o)
 	return errno;
 }
 
+/* A file system of another machine says at the close whether it has all: to
+ * whoever closes first. */
+int sp_output_flush(struct sp_output *output, struct sp_error *err)
+{
+	int copy;
+
+	fflush(output->stream);
+	copy = dup(output->fd);
+	if (copy >= 0 && close(copy) < 0 && !output->error)
+		output->error = errno;
+	return output->error ? fail_output(output->path, output->error,
+					   "write it", err)
+			     : 0;
+}
+
 /* Whatever has the name by now, a link as well, is replaced and not touched. */
 int sp_output_commit(struct sp_output *output, struct sp_error *err)
 {

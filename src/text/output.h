@@ -37,6 +37,10 @@ struct sp_output {
 int sp_output_open(const char *path, mode_t mode, struct sp_output **ret_output,
 		   struct sp_error *err);
 
+/* All that was written has left this process, which may be a child that leaves
+ * the rest to its parent.  0, or negative errno and *err. */
+int sp_output_flush(struct sp_output *output, struct sp_error *err);
+
 /* The file is complete.  0, or negative errno and *err, with the file as it was
  * before.  Frees the output either way. */
 int sp_output_commit(struct sp_output *output, struct sp_error *err);

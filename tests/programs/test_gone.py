@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import subprocess
+import unittest
 
 import attaching
 import harness
@@ -89,6 +90,7 @@ int main(int argc, char **argv) {
 }
 """
 WHOLE = 700 * 72
+NOBODY = 65534
 NO_ID = "-Wl,--build-id=none"
 
 
@@ -211,6 +213,31 @@ class Executable(Gone):
         result = self.finish(process, b"\n")
         self.assertEqual(result.stdout, b"umount 0\n", result.stderr)
         self.assertEqual(self.allocated("fill_basket", "it.sprof"), WHOLE)
+
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_exec_only(self):
+        """The copy tells its user no more than the file does."""
+        program = self.compile("basket", BASKET)
+        disk = os.path.join(self.dir, "disk")
+        os.mkdir(disk)
+        os.chmod(self.dir, 0o777)
+        script = (f"mount -t tmpfs -o mode=755 none {disk} && cp {program} "
+                  f"{disk}/it && chmod $0 {disk}/it && setpriv --reuid {NOBODY}"
+                  f" --regid {NOBODY} --clear-groups {disk}/it; umount {disk}")
+        for mode, want in (("755", WHOLE), ("711", 0)):
+            process = self.start(
+                ["unshare", "-m", harness.tool(), "run", "--quiet", "--period",
+                 "1", "--out", os.path.join(self.dir, "%e.sprof"), "--", "sh",
+                 "-c", script, mode], stdin=subprocess.PIPE, shim=False)
+            self.addCleanup(process.communicate)
+            self.addCleanup(process.kill)
+            if process.stdout.readline() != b"ready\n":
+                self.skipTest(f"cannot mount: {process.communicate()[1]}")
+            self.wait_for_descriptor(process, "/memfd:sampleprof")
+            self.finish(process, b"\n")
+            self.assertEqual(self.allocated("fill_basket", "it.sprof"), want)
+            os.unlink(os.path.join(self.dir, "it.sprof"))
 
 
 class Library(Gone):

@@ -263,25 +263,6 @@ os.kill(os.getpid(), 9)
         self.assertIn("the end of the process was not added: "
                       "the profile is now another file", said)
 
-    def test_profile_of_another_stays_that_user_s(self):
-        """Names come by that user's rights, from what that user can read."""
-        secret = os.path.join(self.dir, "secret")
-        shutil.copy(self.program, secret)
-        os.chmod(self.shared, 0o1777)
-        for program, mode, is_named in ((self.program, 0o755, True),
-                                        (secret, 0o711, False)):
-            os.chmod(program, mode)
-            name = os.path.basename(program)
-            out = os.path.join(self.shared, name + ".sprof")
-            self.sampleprof("run", "--quiet", "--period=1", "--follow", name,
-                            "--out", out, "setpriv", "--reuid", NOBODY,
-                            "--regid", NOBODY, "--clear-groups", program, 50)
-            st = os.stat(out)
-            self.assertEqual((st.st_uid, stat.S_IMODE(st.st_mode)),
-                             (NOBODY, 0o600))
-            with open(out, "rb") as f:
-                self.assertEqual(b"allocate" in f.read(1 << 20), is_named)
-
     @harness.nightly
     def test_names_that_are_exchanged_all_the_time(self):
         """A link and a file, while root reads and writes by that name: what
@@ -321,3 +302,160 @@ os.kill(os.getpid(), 9)
         os.chown(path, NOBODY, NOBODY)
         self.assertIn("1 added", self.sampleprof(
             "fleet", "add", "--db", "sqlite:" + path, profile).stdout)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root to be another user, too")
+class Named(harness.Case):
+    """Root gives names to the profile of another user, from what that user can
+    read, in a process that has that user's rights."""
+
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.dir, 0o755)
+        self.place = os.path.join(self.dir, "place")
+        os.mkdir(self.place)
+        os.chmod(self.place, 0o1777)
+        self.copy = os.path.join(self.dir, "copy.sprof")
+        self.program = os.path.join(self.dir, "program")
+        shutil.copy(harness.target("program_plain"), self.program)
+
+    def become(self, *argv):
+        return ["setpriv", "--reuid", NOBODY, "--regid", NOBODY,
+                "--clear-groups", *argv]
+
+    def record(self, *options):
+        """The profile of a program that its user can run, and not read."""
+        os.chmod(self.program, 0o711)
+        path = os.path.join(self.place, "x.sprof")
+        self.sampleprof("run", "--quiet", "--period=1", "--follow", "program",
+                        "--out", path, *options, *self.become(self.program, 50))
+        self.assertEqual(os.stat(path).st_uid, NOBODY)
+        return path
+
+    def is_named(self, path):
+        with open(path, "rb") as f:
+            return b"allocate" in f.read(1 << 20)
+
+    def symbolize(self, *words, code=0, prefix=(), env=None):
+        done = subprocess.run(
+            [str(word) for word in (
+                *prefix, os.environ["SAMPLEPROF_REPORT"], "symbolize", *words)],
+            cwd=self.dir, capture_output=True, check=False, text=True,
+            timeout=harness.TIMEOUT_S,
+            env=self.environment(shim=False, env=env))
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stderr
+
+    def test_run(self):
+        """The file stays the user's, also where only root can put files."""
+        for mode in (0o711, 0o755):
+            path = self.record("--no-symbols")
+            os.chmod(self.program, mode)
+            for place in (0o1777, 0o755):
+                os.chmod(self.place, place)
+                self.symbolize(path, "-o", path)
+                st = os.stat(path)
+                self.assertEqual((st.st_uid, stat.S_IMODE(st.st_mode)),
+                                 (NOBODY, 0o600))
+                self.assertEqual(self.is_named(path), mode == 0o755)
+            os.chmod(self.place, 0o1777)
+            os.unlink(path)
+        self.assertFalse(self.is_named(self.record()))
+
+    def test_whose_rights(self):
+        path = self.record("--no-symbols")
+        said = self.symbolize(path, "-o", self.copy)
+        self.assertFalse(self.is_named(self.copy))
+        self.assertIn(f"(uid {NOBODY}), whose rights are taken, cannot read "
+                      f"{self.program}: `symbolize --user 0` keeps", said)
+        for user, is_named in (("0", True), (NOBODY, False), (4711, False)):
+            self.symbolize(path, "-o", self.copy, "--user", user)
+            self.assertEqual(self.is_named(self.copy), is_named, user)
+        os.chown(self.program, 4711, 4711)
+        for mode in (0o700, 0o077):
+            os.chmod(self.program, mode)
+            self.symbolize(path, "-o", self.copy, "--user", 4711)
+            self.assertEqual(self.is_named(self.copy), mode == 0o700)
+        self.assertIn("only root can", self.symbolize(
+            path, "-o", "/dev/null", "--user", "0", code=1,
+            prefix=self.become()))
+
+    def test_what_only_root_reaches(self):
+        """Is said, of options as well."""
+        path = self.record("--no-symbols")
+        os.chmod(self.program, 0o755)
+        closed = os.path.join(self.dir, "closed")
+        os.mkdir(closed, 0o700)
+        shutil.copy(self.program, os.path.join(closed, "it"))
+        for name, value, unread in (
+                ("--module", f"{self.program}={closed}/it", "it"),
+                ("--debug-path", f"/usr/lib/debug:{closed}/roots", "roots")):
+            options = name, value
+            said = self.symbolize(path, "-o", self.copy, *options)
+            self.assertIn(f"cannot read {closed}/{unread}: ", said)
+            self.assertTrue(self.is_named(self.copy))
+            self.assertEqual(self.symbolize(
+                path, "-o", self.copy, "--user", "0", *options), "")
+
+    def test_crash(self):
+        """Of the process that reads ELF files: the profile stays."""
+        path = self.record("--no-symbols")
+        os.chmod(self.program, 0o755)
+        with open(path, "rb") as f:
+            before = f.read()
+        for number, name in ("SIGBUS", "Bus error"), ("SIGSEGV", "Segmentation"):
+            said = self.symbolize(path, "-o", path, code=1, prefix=(
+                harness.require("strace", "strace"), "-fqq", "-o", "/dev/null",
+                "-P", self.program, "-e",
+                f"inject=openat:signal={number}:when=1"))
+            self.assertIn(f"{path}: nothing was written: ", said)
+            self.assertIn(name, said)
+            with open(path, "rb") as f:
+                self.assertTrue(f.read() == before)
+            self.assertEqual(os.listdir(self.place), ["x.sprof"])
+        # There is no room for what it writes.
+        said = self.symbolize(path, "-o", path, code=1,
+                              prefix=("prlimit", "--fsize=70000"))
+        self.assertIn("File size limit", said)
+        with open(path, "rb") as f:
+            self.assertTrue(f.read() == before)
+
+    def test_file_system_without_root(self):
+        """As one of another machine that takes root for nobody."""
+        path = self.record("--no-symbols")
+        os.chmod(self.program, 0o755)
+        os.chown(self.place, NOBODY, NOBODY)
+        powerless = ("setpriv", "--bounding-set=-dac_override,-dac_read_search",
+                     "--inh-caps=-all")
+        for mode, user in (0o755, ()), (0o700, ("--user", NOBODY)):
+            os.chmod(self.place, mode)
+            self.symbolize(path, "-o", path, *user, prefix=powerless)
+            self.assertEqual(os.stat(path).st_uid, NOBODY)
+            self.assertTrue(self.is_named(path))
+        self.assertIn("--user says who may", self.symbolize(
+            path, "-o", path, code=1, prefix=powerless))
+
+    def test_path_that_only_root_can_walk(self):
+        path = self.record("--no-symbols")
+        os.chmod(self.program, 0o755)
+        closed = os.path.join(self.dir, "closed")
+        os.mkdir(closed, 0o700)
+        moved = os.path.join(closed, "x.sprof")
+        os.rename(path, moved)
+        self.symbolize(moved, "-o", moved)
+        self.assertEqual(os.stat(moved).st_uid, NOBODY)
+        self.assertTrue(self.is_named(moved))
+
+    def test_odd_surroundings(self):
+        """Without /proc; where SIGCHLD is ignored and SIGALRM is blocked."""
+        path = self.record("--no-symbols")
+        os.chmod(self.program, 0o755)
+        for prefix in (("unshare", "-m", "sh", "-c",
+                        'mount -t tmpfs none /proc && exec "$@"', "-"),
+                       ("env", "--ignore-signal=CHLD", "--block-signal=ALRM")):
+            if subprocess.run([*prefix, "true"], check=False,
+                              stderr=subprocess.DEVNULL).returncode:
+                self.skipTest(f"cannot run {prefix}")
+            self.symbolize(path, "-o", self.copy, prefix=prefix)
+            self.assertTrue(self.is_named(self.copy))
+            os.unlink(self.copy)
