@@ -43,8 +43,9 @@ int run_leaks(int argc, char **argv)
 		return sp_console_print_help(&sp_leaks_line);
 	if (options.version)
 		return sp_console_print_version();
-	sp_text_set_ascii(!sp_console_is_utf8() && !options.json);
-	if (!options.json)
+	sp_text_set_ascii(!sp_console_is_utf8() && !options.json &&
+			  !options.csv);
+	if (!options.json && !options.csv)
 		sp_console_begin_page(true);
 	out = sp_console_open();
 	code = judge_leaks(out, &options);

@@ -8,6 +8,7 @@
 
 #include "control/files.h"
 #include "text/lack.h"
+#include "text/table.h"
 #include "text/text.h"
 #include "tools/commands.h"
 #include "tools/console.h"
@@ -22,17 +23,20 @@
 #define FIGURE_COLUMNS (59 + END_COLUMNS)
 
 struct ls_options {
-	bool help;    /* asked for; nothing else counts */
-	bool version; /* likewise */
+	bool json, csv; /* not both */
+	bool help;      /* asked for; nothing else counts */
+	bool version;   /* likewise */
 };
 
 static const struct sp_argument arguments[] = {
+	SP_ARGUMENT_FLAG(struct ls_options, "json", json, "everything as JSON"),
+	SP_ARGUMENT_FLAG(struct ls_options, "csv", csv, "the same as CSV"),
 	SP_ARGUMENTS_ABOUT(struct ls_options)};
 
 static const struct sp_argument_group group = {"Options", arguments, NULL};
 
 const struct sp_command_line ls_line = {
-	.forms = "ls [DIR]",
+	.forms = "ls [OPTION]... [DIR]",
 	.about = "List the profiles in a directory, here by default, in the "
 		 "order in which their\n"
 		 "processes began: process id and parent, start (UTC), how "
@@ -193,7 +197,55 @@ static void print_recordings(const struct recordings *all, size_t skip)
 			printf("+ live: without %s\n", sp_lack_unseen(i));
 }
 
-static int list_directory(const char *name)
+/* ---- for programs ---- */
+
+struct row {
+	struct recording is;
+	const char *word;
+	bool live_lacks;
+};
+
+#define RECORDING(kind, key, member)                                           \
+	SP_TABLE_COLUMN(struct row, kind, key, member)
+
+static const struct sp_table_column columns[] = {
+	RECORDING(TEXT, "file", is.path),
+	RECORDING(TEXT, "program", is.program),
+	RECORDING(TEXT, "title", is.title),
+	RECORDING(TEXT, "arguments", is.arguments),
+	RECORDING(TEXT, "labels", is.labels),
+	RECORDING(U64, "pid", is.pid),
+	RECORDING(NONZERO, "parent", is.parent),
+	RECORDING(U64, "start_unix_ns", is.start_unix_ns),
+	RECORDING(U64, "duration_ns", is.duration_ns),
+	RECORDING(TEXT, "end", word),
+	RECORDING(U64, "alloc_bytes", is.alloc_bytes),
+	RECORDING(BOOL, "alloc_is_exact", is.is_exact),
+	RECORDING(INTERVAL, "live_bytes", is.live_bytes),
+	RECORDING(U64, "live_samples", is.live_samples),
+	RECORDING(BOOL, "live_lacks_some", live_lacks),
+	{0},
+};
+
+/* Live bytes are null, or empty, where frees were not recorded. */
+static void write_recordings(const struct recordings *all, bool as_json)
+{
+	struct sp_table table;
+
+	sp_table_begin(&table, stdout, columns, as_json);
+	for (size_t i = 0; i < all->n; i++) {
+		const struct sp_text_cell end = end_word(&all->list[i]);
+		struct row row = {.is = all->list[i], .word = end.text};
+
+		row.live_lacks = row.is.has_live && row.is.unseen;
+		if (!row.is.has_live)
+			row.is.live_bytes = (struct sp_interval){NAN, NAN, NAN};
+		sp_table_row(&table, &row);
+	}
+	sp_table_end(&table);
+}
+
+static int list_directory(const char *name, const struct ls_options *options)
 {
 	char dir[SP_LAUNCH_PATH_MAX];
 	struct recordings all;
@@ -203,8 +255,11 @@ static int list_directory(const char *name)
 		 *name && name[strlen(name) - 1] != '/' ? "/" : "");
 	if (recordings_find(dir, 0, NULL, &all, &err) < 0)
 		return sp_console_fail_with(&err);
-	if (all.n) {
+	if (all.n)
 		qsort(all.list, all.n, sizeof(*all.list), recordings_by_start);
+	if (options->json || options->csv) {
+		write_recordings(&all, options->json);
+	} else if (all.n) {
 		print_recordings(&all, strlen(dir));
 	} else {
 		fprintf(stderr, "%s: no profile in ", sp_console_program());
@@ -231,5 +286,7 @@ int run_ls(int argc, char **argv)
 		return sp_console_print_version();
 	if (n > 1)
 		return sp_console_fail_usage("ls takes one directory", "ls");
-	return list_directory(n ? words[0] : "");
+	if (options.json && options.csv)
+		return sp_console_fail_usage("--json or --csv, not both", "ls");
+	return list_directory(n ? words[0] : "", &options);
 }

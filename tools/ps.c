@@ -6,22 +6,26 @@
 #include <string.h>
 
 #include "control/target.h"
+#include "text/table.h"
 #include "text/text.h"
 #include "tools/commands.h"
 #include "tools/console.h"
 
 struct ps_options {
-	bool help;    /* asked for; nothing else counts */
-	bool version; /* likewise */
+	bool json, csv; /* not both */
+	bool help;      /* asked for; nothing else counts */
+	bool version;   /* likewise */
 };
 
 static const struct sp_argument arguments[] = {
+	SP_ARGUMENT_FLAG(struct ps_options, "json", json, "the same as JSON"),
+	SP_ARGUMENT_FLAG(struct ps_options, "csv", csv, "the same as CSV"),
 	SP_ARGUMENTS_ABOUT(struct ps_options)};
 
 static const struct sp_argument_group group = {"Options", arguments, NULL};
 
 const struct sp_command_line ps_line = {
-	.forms = "ps",
+	.forms = "ps [OPTION]...",
 	.about = "List the processes that are being profiled: id, name, "
 		 "command and profile. Name\n"
 		 "and command are those that the process has now.\n",
@@ -121,7 +125,37 @@ static void print_processes(const struct processes *all)
 	}
 }
 
-static int list_processes(void)
+/* ---- for programs ---- */
+
+struct row {
+	uint64_t pid;
+	const char *name, *command, *profile;
+};
+
+static const struct sp_table_column columns[] = {
+	SP_TABLE_COLUMN(struct row, U64, "pid", pid),
+	SP_TABLE_COLUMN(struct row, TEXT, "name", name),
+	SP_TABLE_COLUMN(struct row, TEXT, "command", command),
+	SP_TABLE_COLUMN(struct row, TEXT, "profile", profile),
+	{0},
+};
+
+static void write_processes(const struct processes *all, bool as_json)
+{
+	struct sp_table table;
+
+	sp_table_begin(&table, stdout, columns, as_json);
+	for (size_t i = 0; i < all->n; i++) {
+		const struct process *p = &all->list[i];
+		const struct row row = {p->pid, p->name, p->command,
+					p->profile};
+
+		sp_table_row(&table, &row);
+	}
+	sp_table_end(&table);
+}
+
+static int list_processes(const struct ps_options *options)
 {
 	struct processes all = {.n = 0};
 	struct sp_error err;
@@ -129,7 +163,9 @@ static int list_processes(void)
 
 	if (r >= 0 && all.is_short)
 		r = sp_error_memory(&err, NULL);
-	if (r >= 0)
+	if (r >= 0 && (options->json || options->csv))
+		write_processes(&all, options->json);
+	else if (r >= 0)
 		print_processes(&all);
 	for (size_t i = 0; i < all.n; i++) {
 		free(all.list[i].command);
@@ -155,5 +191,7 @@ int run_ps(int argc, char **argv)
 		return sp_console_print_version();
 	if (n)
 		return sp_console_fail_usage("ps has no arguments", "ps");
-	return list_processes();
+	if (options.json && options.csv)
+		return sp_console_fail_usage("--json or --csv, not both", "ps");
+	return list_processes(&options);
 }

@@ -346,8 +346,9 @@ static int run_advise(int argc, char **argv)
 		return sp_console_print_help(&sp_advise_line);
 	if (options.version)
 		return sp_console_print_version();
-	sp_text_set_ascii(!sp_console_is_utf8() && !options.json);
-	if (!options.json)
+	sp_text_set_ascii(!sp_console_is_utf8() && !options.json &&
+			  !options.csv);
+	if (!options.json && !options.csv)
 		sp_console_begin_page(false);
 	out = sp_console_open();
 	code = advise_period(out, &options);

@@ -49,6 +49,8 @@ static const struct sp_argument arguments[] = {
 	 "for the N functions that allocate most (default 10)"},
 	SP_ARGUMENT_FLAG(struct sp_advise_options, "json", json,
 			 "everything as JSON"),
+	SP_ARGUMENT_FLAG(struct sp_advise_options, "csv", csv,
+			 "the table of periods as CSV"),
 	{0},
 };
 
@@ -90,5 +92,8 @@ int sp_advise_parse(int argc, char **argv, struct sp_advise_options *ret,
 			       err);
 	if (r)
 		return r;
+	if (ret->json && ret->csv)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "--json or --csv, not both");
 	return sp_arguments_take_file(words, n, &ret->file, err);
 }

@@ -8,6 +8,7 @@
 #include "stats/estimate.h"
 #include "text/json.h"
 #include "text/lines.h"
+#include "text/table.h"
 #include "text/text.h"
 #include "view/view_row.h"
 
@@ -261,18 +262,26 @@ static void print_text(FILE *out, const struct sp_advice *a)
 
 /* ---- for programs ---- */
 
+#define PERIOD(kind, member)                                                   \
+	SP_TABLE_COLUMN(struct sp_advise_row, kind, #member, member)
+
+static const struct sp_table_column periods[] = {
+	PERIOD(U64, period_bytes),
+	PERIOD(DOUBLE, samples_per_s),
+	PERIOD(DOUBLE, processor),
+	PERIOD(DOUBLE, bytes_per_hour),
+	PERIOD(DOUBLE, error_all),
+	PERIOD(DOUBLE, error_first),
+	PERIOD(DOUBLE, error_last),
+	PERIOD(DOUBLE, error_small),
+	{0},
+};
+
 static void write_row(struct sp_json *json, const char *key,
 		      const struct sp_advise_row *r)
 {
 	sp_json_open_flat(json, key, '{');
-	sp_json_u64(json, "period_bytes", r->period_bytes);
-	sp_json_double(json, "samples_per_s", r->samples_per_s);
-	sp_json_double(json, "processor", r->processor);
-	sp_json_double(json, "bytes_per_hour", r->bytes_per_hour);
-	sp_json_double(json, "error_all", r->error_all);
-	sp_json_double(json, "error_first", r->error_first);
-	sp_json_double(json, "error_last", r->error_last);
-	sp_json_double(json, "error_small", r->error_small);
+	sp_table_json_row(json, periods, r);
 	sp_json_close(json, '}');
 }
 
@@ -347,6 +356,14 @@ static void write_json(FILE *out, const struct sp_advice *a)
 	putc('\n', out);
 }
 
+/* The periods; none, if there are too few samples to tell. */
+static void write_csv(FILE *out, const struct sp_advice *a)
+{
+	sp_table_csv_head(out, periods);
+	for (size_t i = 0; i < SP_ADVISE_ROWS && sp_advise_can_tell(a); i++)
+		sp_table_csv_row(out, periods, &a->rows[i]);
+}
+
 /* The text fitted to the screen. */
 static int print_fitted(FILE *out, const struct sp_advice *a)
 {
@@ -363,8 +380,11 @@ static int print_fitted(FILE *out, const struct sp_advice *a)
 
 int sp_advise_write(FILE *out, const struct sp_advice *a)
 {
-	if (!a->options->json)
+	if (a->options->json)
+		write_json(out, a);
+	else if (a->options->csv)
+		write_csv(out, a);
+	else
 		return print_fitted(out, a);
-	write_json(out, a);
 	return 0;
 }

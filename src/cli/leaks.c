@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/leaks.h"
 
+#include <errno.h>
 #include <stddef.h>
 
 #include "cli/options.h"
@@ -35,6 +36,8 @@ static const struct sp_argument arguments[] = {
 	 "sites of each verdict; 0 shows all (default 10)"},
 	SP_ARGUMENT_FLAG(struct sp_leaks_options, "json", json,
 			 "everything as JSON"),
+	SP_ARGUMENT_FLAG(struct sp_leaks_options, "csv", csv,
+			 "the sites as CSV"),
 	{0},
 };
 
@@ -84,6 +87,9 @@ int sp_leaks_parse(int argc, char **argv, struct sp_leaks_options *ret,
 			       err);
 	if (r)
 		return r;
+	if (ret->json && ret->csv)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "--json or --csv, not both");
 	r = sp_options_settle_functions(&ret->symbols, err);
 	if (r < 0)
 		return r;
@@ -123,10 +129,12 @@ static int write_fitted(FILE *out, const struct sp_aggregate *aggregate,
 	FILE *text;
 	int r;
 
-	if (options->json) {
+	if (options->json)
 		sp_leaks_write_json(out, aggregate, sites);
+	if (options->csv)
+		sp_leaks_write_csv(out, sites);
+	if (options->json || options->csv)
 		return 0;
-	}
 	text = open_memstream(&lines, &size);
 	if (!text)
 		return sp_error_memory(err, NULL);

@@ -20,10 +20,10 @@ struct sp_leaks_options {
 	struct sp_question question; /* its from and to */
 	struct sp_symbolizer_options symbols;
 	enum sp_granularity granularity;
-	uint64_t top; /* sites of each kind; 0: all */
-	bool json;
-	bool help;    /* asked for; nothing else counts */
-	bool version; /* likewise */
+	uint64_t top;   /* sites of each kind; 0: all */
+	bool json, csv; /* not both */
+	bool help;      /* asked for; nothing else counts */
+	bool version;   /* likewise */
 };
 
 /* As sp_options_parse(). */
@@ -45,3 +45,4 @@ void sp_leaks_write_text(FILE *out, const struct sp_aggregate *aggregate,
 			 const struct sp_leaks_options *options);
 void sp_leaks_write_json(FILE *out, const struct sp_aggregate *aggregate,
 			 const struct sp_leak_sites *sites);
+void sp_leaks_write_csv(FILE *out, const struct sp_leak_sites *sites);

@@ -4,6 +4,7 @@
 #include "cli/leaks.h"
 #include "text/json.h"
 #include "text/lack.h"
+#include "text/table.h"
 
 static void write_windows(struct sp_json *json, const char *key,
 			  const double *windows)
@@ -14,34 +15,78 @@ static void write_windows(struct sp_json *json, const char *key,
 	sp_json_close(json, ']');
 }
 
-static void write_or_null(struct sp_json *json, const char *key, uint64_t value)
-{
-	if (value)
-		sp_json_u64(json, key, value);
-	else
-		sp_json_null(json, key);
-}
+struct row {
+	const char *name, *module, *file, *verdict;
+	uint64_t line, samples, old, longer_ns, period_bytes;
+	bool grows, in_steps, is_tested;
+	double p, level, alive, young;
+	struct sp_interval per_s, per_mib, half;
+};
 
-static void write_verdict(struct sp_json *json, const struct sp_leak_site *s)
+#define SITE(kind, key, member) SP_TABLE_COLUMN(struct row, kind, key, member)
+#define OF_SITES                4 /* columns in front, not of all together */
+
+static const struct sp_table_column columns[] = {
+	SITE(TEXT, "function", name),
+	SITE(TEXT, "module", module),
+	SITE(TEXT, "file", file),
+	SITE(U64, "line", line),
+	SITE(TEXT, "verdict", verdict),
+	SITE(BOOL, "grows", grows),
+	SITE(BOOL, "in_steps", in_steps),
+	SITE(BOOL, "tested", is_tested),
+	SITE(DOUBLE, "p", p),
+	SITE(U64, "samples", samples),
+	SITE(U64, "old_samples", old),
+	SITE(INTERVAL, "bytes_per_s", per_s),
+	SITE(INTERVAL, "bytes_per_mib", per_mib),
+	SITE(INTERVAL, "second_half_bytes", half),
+	SITE(DOUBLE, "level_bytes", level),
+	SITE(DOUBLE, "alive_bytes", alive),
+	SITE(DOUBLE, "young_bytes", young),
+	SITE(NONZERO, "longer_ns", longer_ns),
+	SITE(NONZERO, "needs_period_bytes", period_bytes),
+	{0},
+};
+
+/* The function is NULL for all together. */
+static struct row row_of(const struct sp_leak_site *s)
 {
+	const struct sp_aggregate_function *f = s->function;
 	const struct sp_leak *leak = s->leak;
 	const struct sp_growth *g = &leak->growth[SP_LEAK_BY_TIME];
 
-	sp_json_string(json, "verdict", sp_leak_verdict_name(leak->verdict));
-	sp_json_bool(json, "grows", leak->grows);
-	sp_json_bool(json, "in_steps", leak->in_steps);
-	sp_json_bool(json, "tested", leak->is_tested);
-	sp_json_double(json, "p", leak->p);
-	sp_json_u64(json, "samples", g->samples);
-	sp_json_u64(json, "old_samples", g->old);
-	sp_json_interval(json, "bytes_per_s", s->per_s);
-	sp_json_interval(json, "bytes_per_mib", s->per_mib);
-	sp_json_interval(json, "second_half_bytes", leak->half_bytes);
-	sp_json_double(json, "level_bytes", sp_growth_level(g));
-	sp_json_double(json, "alive_bytes", g->alive_bytes);
-	sp_json_double(json, "young_bytes", g->young_bytes);
-	write_or_null(json, "longer_ns", s->longer_ns);
-	write_or_null(json, "needs_period_bytes", s->period_bytes);
+	return (struct row){
+		.name = f ? f->name : NULL,
+		.module = f ? f->module : NULL,
+		.file = f ? f->file : NULL,
+		.line = f ? f->line : 0,
+		.verdict = sp_leak_verdict_name(leak->verdict),
+		.grows = leak->grows,
+		.in_steps = leak->in_steps,
+		.is_tested = leak->is_tested,
+		.p = leak->p,
+		.samples = g->samples,
+		.old = g->old,
+		.per_s = s->per_s,
+		.per_mib = s->per_mib,
+		.half = leak->half_bytes,
+		.level = sp_growth_level(g),
+		.alive = g->alive_bytes,
+		.young = g->young_bytes,
+		.longer_ns = s->longer_ns,
+		.period_bytes = s->period_bytes,
+	};
+}
+
+/* From that column on. */
+static void write_verdict(struct sp_json *json, const struct sp_leak_site *s,
+			  unsigned int first)
+{
+	const struct sp_growth *g = &s->leak->growth[SP_LEAK_BY_TIME];
+	const struct row row = row_of(s);
+
+	sp_table_json_row(json, columns + first, &row);
 	write_windows(json, "alive", g->alive);
 	write_windows(json, "growth", g->growth);
 }
@@ -65,11 +110,7 @@ static void write_site(struct sp_json *json, const struct sp_aggregate *a,
 		       const struct sp_leak_site *s)
 {
 	sp_json_open(json, NULL, '{');
-	sp_json_string(json, "function", s->function->name);
-	sp_json_string(json, "module", s->function->module);
-	sp_json_string(json, "file", s->function->file);
-	sp_json_u64(json, "line", s->function->line);
-	write_verdict(json, s);
+	write_verdict(json, s, 0);
 	write_path(json, a, by_row, s);
 	sp_json_close(json, '}');
 }
@@ -101,7 +142,7 @@ void sp_leaks_write_json(FILE *out, const struct sp_aggregate *aggregate,
 	sp_json_u64(&json, "tested", l->judging.n_tests);
 	sp_json_u64(&json, "leaks", l->judging.n_leaks);
 	sp_json_open(&json, "all", '{');
-	write_verdict(&json, &sites->all);
+	write_verdict(&json, &sites->all, OF_SITES);
 	sp_json_close(&json, '}');
 	sp_json_open(&json, "sites", '[');
 	for (size_t i = 0; i < sites->n_sites; i++)
@@ -110,4 +151,14 @@ void sp_leaks_write_json(FILE *out, const struct sp_aggregate *aggregate,
 	sp_json_close(&json, '}');
 	putc('\n', out);
 	free(by_row);
+}
+
+void sp_leaks_write_csv(FILE *out, const struct sp_leak_sites *sites)
+{
+	sp_table_csv_head(out, columns);
+	for (size_t i = 0; i < sites->n_sites; i++) {
+		const struct row row = row_of(&sites->sites[i]);
+
+		sp_table_csv_row(out, columns, &row);
+	}
 }

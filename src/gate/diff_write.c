@@ -5,7 +5,7 @@
 #include "compare/diff.h"
 #include "text/figures.h"
 #include "text/json.h"
-#include "view/view_csv.h"
+#include "text/table.h"
 
 /* ---- JSON ---- */
 
@@ -101,9 +101,9 @@ static void put_csv_row(FILE *out, const struct sp_diff_table *t,
 {
 	fprintf(out, "%s,%s,%" PRIu32 ",", t->key, r->kind ? r->kind : "",
 		r->depth);
-	sp_view_csv_text(out, r->of ? r->of : "");
+	sp_table_csv_text(out, r->of ? r->of : "");
 	putc(',', out);
-	sp_view_csv_text(out, r->name);
+	sp_table_csv_text(out, r->name);
 	fprintf(out, ",%s,%s,%s,", sp_figure_fixed(r->old.value, 0).text,
 		sp_figure_fixed(r->new.value, 0).text,
 		sp_figure_fixed(r->change.value, 0).text);

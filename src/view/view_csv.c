@@ -8,53 +8,29 @@
 #include <string.h>
 
 #include "stats/timeline.h"
-#include "text/figures.h"
+#include "text/table.h"
 #include "view/view_json.h"
-
-void sp_view_csv_text(FILE *out, const char *text)
-{
-	putc('"', out);
-	if (*text && strchr("=+-@", *text))
-		putc('\'', out);
-	while (*text) {
-		char one[5] = "";
-		uint32_t code;
-		unsigned int n = sp_text_decode_utf8(text, &code);
-
-		memcpy(one, text, n ? n : 1);
-		sp_text_print(out, *one == '"' ? "\"\"" : one);
-		text += n ? n : 1;
-	}
-	putc('"', out);
-}
-
-void sp_view_csv_interval(FILE *out, struct sp_interval interval)
-{
-	fprintf(out, ",%s,%s,%s", sp_figure_digits(interval.value).text,
-		sp_figure_digits(interval.lo).text,
-		sp_figure_digits(interval.hi).text);
-}
 
 void sp_view_csv_function(FILE *out, const struct sp_aggregate *g,
 			  const struct sp_aggregate_function *f)
 {
 	const struct sp_estimation *how = &g->how;
 
-	sp_view_csv_text(out, f->name);
+	sp_table_csv_text(out, f->name);
 	putc(',', out);
-	sp_view_csv_text(out, f->module);
+	sp_table_csv_text(out, f->module);
 	putc(',', out);
-	sp_view_csv_text(out, f->file ? f->file : "");
+	sp_table_csv_text(out, f->file ? f->file : "");
 	putc(',', out);
 	if (f->line)
 		fprintf(out, "%" PRIu32, f->line);
-	sp_view_csv_interval(out, sp_estimate_bytes(how, &f->flat));
+	sp_table_csv_interval(out, sp_estimate_bytes(how, &f->flat));
 	fprintf(out, ",%" PRIu64, f->flat.all.samples);
-	sp_view_csv_interval(out, sp_estimate_bytes(how, &f->cum));
+	sp_table_csv_interval(out, sp_estimate_bytes(how, &f->cum));
 	fprintf(out, ",%" PRIu64, f->cum.all.samples);
-	sp_view_csv_interval(out, sp_estimate_objects(how, &f->flat));
+	sp_table_csv_interval(out, sp_estimate_objects(how, &f->flat));
 	if (g->analysis->live)
-		sp_view_csv_interval(out, sp_estimate_bytes(how, &f->live));
+		sp_table_csv_interval(out, sp_estimate_bytes(how, &f->live));
 	else
 		fputs(",,,", out);
 	putc('\n', out);
@@ -106,8 +82,8 @@ int sp_view_csv_timeline(FILE *out, const struct sp_analysis *analysis,
 	      out);
 	for (size_t i = 0; i < n; i++) {
 		fprintf(out, "%" PRIu64, points[i].time_ns);
-		sp_view_csv_interval(out, points[i].live_bytes);
-		sp_view_csv_interval(out, points[i].live_objects);
+		sp_table_csv_interval(out, points[i].live_bytes);
+		sp_table_csv_interval(out, points[i].live_objects);
 		fprintf(out, ",%" PRIu64 ",", points[i].samples);
 		if (sp_analysis_rss_at(p, points[i].time_ns, &rss))
 			fprintf(out, "%" PRIu64, rss);
@@ -146,9 +122,9 @@ void sp_view_csv_sizes_estimated(FILE *out, const struct sp_analysis *analysis)
 
 		if (max != UINT64_MAX)
 			fprintf(out, "%" PRIu64, max);
-		sp_view_csv_interval(out,
-				     sp_analysis_size_bytes(analysis, class,
-							    class, &samples));
+		sp_table_csv_interval(out,
+				      sp_analysis_size_bytes(analysis, class,
+							     class, &samples));
 		fprintf(out, ",%" PRIu64 "\n", samples);
 	}
 }

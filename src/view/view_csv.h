@@ -7,16 +7,7 @@
 #include "base/error.h"
 #include "report/aggregate.h"
 
-/*
- * Tables for programs, as in RFC 4180 but with '\n' at the end of lines: a
- * head, then rows.  Unknown values are empty.  Text is quoted, and escaped as
- * by sp_text_print(); an apostrophe precedes text that a spreadsheet would take
- * for a formula.  Write errors stay in the stream.
- */
-
-/* Parts of a row. sp_view_csv_interval() writes ",value,lo,hi". */
-void sp_view_csv_text(FILE *out, const char *text);
-void sp_view_csv_interval(FILE *out, struct sp_interval interval);
+/* Tables as CSV (text/table.h). */
 
 /* The head of the table of functions, and one row. */
 void sp_view_csv_functions_head(FILE *out);
@@ -37,7 +28,3 @@ void sp_view_csv_sizes_estimated(FILE *out, const struct sp_analysis *analysis);
 
 /* The exact totals of each size class that has any. */
 void sp_view_csv_sizes(FILE *out, const struct sp_profile *profile);
-
-/* Untrusted text as one quoted field, an apostrophe in front of what a
- * spreadsheet would take for a formula. */
-void sp_view_csv_text(FILE *out, const char *text);

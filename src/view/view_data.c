@@ -10,6 +10,7 @@
 #include "report/function_json.h"
 #include "report/tree.h"
 #include "text/json.h"
+#include "text/table.h"
 #include "view/view_csv.h"
 #include "view/view_json_frames.h"
 #include "view/view_json_head.h"
@@ -44,11 +45,11 @@ static void put_identity(struct sp_json *json, enum sp_granularity granularity,
 static void put_identity_csv(FILE *out, enum sp_granularity granularity,
 			     const struct sp_aggregate_function *f)
 {
-	sp_view_csv_text(out, f ? f->name : "");
+	sp_table_csv_text(out, f ? f->name : "");
 	putc(',', out);
-	sp_view_csv_text(out, f ? f->module : "");
+	sp_table_csv_text(out, f ? f->module : "");
 	putc(',', out);
-	sp_view_csv_text(out, f && f->file ? f->file : "");
+	sp_table_csv_text(out, f && f->file ? f->file : "");
 	putc(',', out);
 	if (f && f->line)
 		fprintf(out, "%" PRIu32, f->line);
@@ -96,10 +97,10 @@ static void put_node_csv(FILE *out, enum sp_granularity granularity,
 	putc(',', out);
 	if (node->kind == SP_TREE_OTHERS)
 		fprintf(out, "%zu", node->n_others);
-	sp_view_csv_interval(out, node->bytes);
+	sp_table_csv_interval(out, node->bytes);
 	fprintf(out, ",%" PRIu64, node->samples);
 	if (is_place) {
-		sp_view_csv_interval(out, node->flat_bytes);
+		sp_table_csv_interval(out, node->flat_bytes);
 		fprintf(out, ",%" PRIu64, node->flat_samples);
 	} else {
 		fputs(",,,,", out);
@@ -217,7 +218,7 @@ static void put_edges_csv(FILE *out, const struct sp_aggregate *a,
 		fprintf(out, ",%s,", relation);
 		put_identity_csv(out, a->granularity,
 				 is_somebody ? by_row[edges[i].row] : NULL);
-		sp_view_csv_interval(
+		sp_table_csv_interval(
 			out, sp_estimate_bytes(&a->how, &edges[i].sums));
 		fprintf(out, ",%" PRIu64 "\n", edges[i].sums.all.samples);
 	}
@@ -416,13 +417,13 @@ void sp_view_data_threads(FILE *out, const struct sp_analysis *a)
 
 		memcpy(name, t->name, sizeof(t->name));
 		fprintf(out, "%" PRIu32 ",%" PRIu64 ",", t->index, t->tid);
-		sp_view_csv_text(out, name);
+		sp_table_csv_text(out, name);
 		if (t->has_totals)
 			fprintf(out, ",%" PRIu64 ",%" PRIu64,
 				t->exact_alloc_bytes, t->exact_alloc_objects);
 		else
 			fputs(",,", out);
-		sp_view_csv_interval(out, sp_estimate_bytes(&a->how, sums));
+		sp_table_csv_interval(out, sp_estimate_bytes(&a->how, sums));
 		fprintf(out, ",%" PRIu64 "\n", sums->all.samples);
 	}
 }

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 
 #include "text/lines.h"
+#include "text/table.h"
 #include "text/text.h"
-#include "view/view_csv.h"
 
 /* A line of its own, if a moment came later than it had been asked for. */
 static void print_late(FILE *out, uint64_t asked_ns, uint64_t ns)
@@ -169,8 +169,8 @@ int sp_view_phases_csv(FILE *out, const struct sp_analysis *analysis,
 	for (size_t i = 0; i < phases->n; i++) {
 		const struct sp_phase *phase = &phases->phases[i];
 
-		sp_view_csv_text(out, phase->name);
-		sp_view_csv_interval(
+		sp_table_csv_text(out, phase->name);
+		sp_table_csv_interval(
 			out, sp_estimate_bytes(&analysis->how, &phase->sums));
 		fprintf(out,
 			",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64

@@ -22,6 +22,7 @@ import textwrap
 
 # Where a command is described, if not in the last.
 PAGES = {"": "sampleprof.1", "run": "sampleprof.1", "ps": "sampleprof.1",
+         "ls": "sampleprof.1",
          "ctl": "sampleprof.1", "serve": "sampleprof.1",
          "push": "sampleprof.1", "attach": "sampleprof.1",
          "detach": "sampleprof.1",

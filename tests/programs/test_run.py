@@ -4,6 +4,8 @@ of this run that allocated most.  Profiles have names of functions at the end;
 an existing file name or a directory that cannot be written to is an error.
 `sampleprof ls`, `preload-path` and the columns of `ps`."""
 
+import csv
+import io
 import json
 import os
 import re
@@ -396,6 +398,19 @@ class Lists(Command):
             # The shell was killed; who was not waited for may have been.
             self.assertIn(row[-1], ["clean"] if profile.end == "clean"
                           else ["killed?", "sig9"])
+        # For programs: the same, with all of each name.
+        said = json.loads(self.sampleprof("ls", "--json", "d").stdout)
+        self.assertEqual({os.path.basename(r["file"]): str(r["pid"])
+                          for r in said}, {f: r[0] for f, r in rows.items()})
+        for row in said:
+            self.assertEqual(row["end"],
+                             rows[os.path.basename(row["file"])][-1])
+            self.assertEqual(set(row["live_bytes"]), {"value", "lo", "hi"})
+        table = list(csv.DictReader(io.StringIO(
+            self.sampleprof("ls", "--csv", "d").stdout)))
+        self.assertEqual([r["file"] for r in table], [r["file"] for r in said])
+        self.assertEqual([int(r["alloc_bytes"]) for r in table],
+                         [r["alloc_bytes"] for r in said])
         # The shell, and its child.
         [shell] = [f for f in rows if "program_plain" not in f
                    and f != "other.sprof"]
@@ -405,6 +420,9 @@ class Lists(Command):
         self.assertIn("No such file", self.sampleprof(
             "ls", self.path("absent"), code=1).stderr)
         self.sampleprof("ls", "a", "b", code=2)
+        for command in "ls", "ps":
+            self.sampleprof(command, "--json", "--csv", code=2)
+        self.assertEqual(self.sampleprof("ls", "--json", ".").stdout, "[]\n")
         self.sampleprof("preload-path", "x", code=2)
 
     def test_ps(self):
@@ -426,6 +444,13 @@ class Lists(Command):
         for word, name in ("name", "renamed"), ("command", "python3 -c"):
             at = lines[0].index(word)
             self.assertEqual(row[at:at + len(name)], name, lines)
+        said = json.loads(self.sampleprof("ps", "--json").stdout)
+        [one] = [r for r in said if r["pid"] == process.pid]
+        self.assertEqual((one["name"], one["profile"]),
+                         ("renamed", lines[n + 1].strip()))
+        table = csv.DictReader(io.StringIO(
+            self.sampleprof("ps", "--csv").stdout))
+        self.assertIn({**one, "pid": str(process.pid)}, table)
         # As in `ls`: a path is never cut, and has a line of its own.
         self.assertTrue(os.path.isfile(lines[n + 1].strip()), lines)
         self.assertTrue(all(len(l) <= 80 for l in lines
