@@ -44,6 +44,7 @@ struct processes {
 	struct process *list;
 	size_t n;
 	bool is_short; /* of memory */
+	bool is_silent;
 };
 
 /* Of /proc/NUMBER/FILE, with spaces for zero bytes; "" if that is not to be
@@ -67,6 +68,14 @@ static void read_proc(uint64_t number, const char *file, char *text,
 		if (!text[i])
 			text[i] = ' ';
 	text[n] = '\0';
+}
+
+static void say_silence(void *arg, const struct sp_error *why)
+{
+	struct processes *all = arg;
+
+	sp_console_fail_with(why);
+	all->is_silent = true;
 }
 
 /* The columns are for what differs. */
@@ -159,7 +168,7 @@ static int list_processes(const struct ps_options *options)
 {
 	struct processes all = {.n = 0};
 	struct sp_error err;
-	int r = sp_target_list(add_process, &all, &err);
+	int r = sp_target_list(add_process, say_silence, &all, &err);
 
 	if (r >= 0 && all.is_short)
 		r = sp_error_memory(&err, NULL);
@@ -172,7 +181,10 @@ static int list_processes(const struct ps_options *options)
 		free(all.list[i].profile);
 	}
 	free(all.list);
-	return r < 0 ? sp_console_fail_with(&err) : sp_console_finish();
+	if (r < 0)
+		return sp_console_fail_with(&err);
+	r = sp_console_finish();
+	return all.is_silent ? EXIT_ERROR : r;
 }
 
 int run_ps(int argc, char **argv)

@@ -3,9 +3,7 @@
 
 #include <elfutils/libdwfl.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,46 +11,29 @@
 #include <unistd.h>
 
 #include "attach/image_inner.h"
-#include "attach/inside.h"
 #include "attach/library.h"
+#include "base/patience.h"
 #include "base/proc.h"
-#include "base/regular.h"
 #include "control/dynsym.h"
+#include "control/mapped.h"
 #include "format/attach.h"
 
 #define VDSO_BYTES 8192u /* its code is in these */
 
 /* ---- files ---- */
 
-/* Closes `found`, which may be a negative errno. */
-static int open_checked_file(int found, uint64_t inode)
+/* The mapped file itself or, if it is our library, which may be a memory file
+ * there, that of our own path. */
+static int open_mapped_file(const struct sp_image *image, int dir,
+			    const struct sp_proc_map *m)
 {
-	struct stat st;
-	int fd = -1;
+	int fd = sp_mapped_open(dir, m, false);
 
-	if (found < 0)
-		return -1;
-	if (fstat(found, &st) == 0 && st.st_ino == inode)
-		fd = sp_regular_reopen(found, O_RDONLY);
-	close(found);
-	return fd;
-}
-
-/* Open the mapped file: through the mapping, which needs root; or by its path
- * in the process's root directory; or, if it is our library, which may be a
- * memory file there, from our own path. */
-static int open_mapped_file(pid_t pid, const struct sp_proc_map *m)
-{
-	char path[96];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
-		 pid, m->start, m->end);
-	fd = open_checked_file(open(path, O_PATH | O_CLOEXEC), m->file.inode);
-	if (fd < 0)
-		fd = open_checked_file(sp_inside_look(pid, m->path),
-				       m->file.inode);
-	return fd >= 0 ? fd : sp_library_open_same(pid, m->start, m->path);
+	if (fd >= 0)
+		fd = sp_mapped_keep(dir, fd);
+	return fd >= 0 || fd == -ETIMEDOUT
+		       ? fd
+		       : sp_library_open_same(image->pid, m->start, m->path);
 }
 
 static bool is_elf_file(int fd)
@@ -64,36 +45,49 @@ static bool is_elf_file(int fd)
 }
 
 /* Only the mapping of its first bytes gives the start of an object. */
-static void report_mapping(struct sp_image *image, const struct sp_proc_map *m)
+static int report_mapping(struct sp_image *image, int dir,
+			  const struct sp_proc_map *m, struct sp_error *err)
 {
-	int fd = m->offset ? -1 : open_mapped_file(image->pid, m);
+	int fd = m->offset ? -1 : open_mapped_file(image, dir, m);
 
-	if (fd < 0)
-		return;
-	if (!is_elf_file(fd) || !dwfl_report_elf(image->dwfl, m->path, m->path,
-						 fd, m->start, false))
+	if (fd == -ETIMEDOUT)
+		return sp_error_set(err, fd, NULL,
+				    "process %d: its file %.120s was not "
+				    "answered in %u ms: a process serves its "
+				    "file system, which may be stopped",
+				    image->pid, m->path,
+				    sp_patience_waited_ms());
+	if (fd >= 0 &&
+	    (!is_elf_file(fd) || !dwfl_report_elf(image->dwfl, m->path, m->path,
+						  fd, m->start, false)))
 		close(fd);
+	return 0;
 }
 
-static int report_mappings(struct sp_image *image)
+static int report_mappings(struct sp_image *image, struct sp_error *err)
 {
-	char name[64], *line = NULL;
+	const int dir = sp_proc_open((uint64_t)image->pid);
+	FILE *maps = dir < 0 ? NULL : sp_proc_stream(dir, "maps");
+	int r = maps ? 0 : dir < 0 ? dir : -errno;
 	struct sp_proc_map mapping;
+	char *line = NULL;
 	size_t room = 0;
-	FILE *maps;
 
-	snprintf(name, sizeof(name), "/proc/%d/maps", image->pid);
-	maps = fopen(name, "re");
-	if (!maps)
-		return -errno;
+	if (r < 0)
+		sp_error_set(err, r, NULL,
+			     "the mappings of process %d cannot be read: %s",
+			     image->pid, strerror(-r));
 	dwfl_report_begin(image->dwfl);
-	while (getline(&line, &room, maps) > 0)
+	while (r == 0 && getline(&line, &room, maps) > 0)
 		if (sp_proc_parse_map(line, &mapping) && mapping.file.inode)
-			report_mapping(image, &mapping);
+			r = report_mapping(image, dir, &mapping, err);
 	dwfl_report_end(image->dwfl, NULL, NULL);
 	free(line);
-	fclose(maps);
-	return 0;
+	if (maps)
+		fclose(maps);
+	if (dir >= 0)
+		close(dir);
+	return r;
 }
 
 /* ---- symbols ---- */
@@ -370,13 +364,10 @@ static int read_module_cfi(Dwfl_Module *mod, void **data, const char *name,
 static int read_image(struct sp_image *image, struct sp_error *err)
 {
 	GElf_Addr bias;
-	int r = report_mappings(image);
+	int r = report_mappings(image, err);
 
 	if (r < 0)
-		return sp_error_set(err, r, NULL,
-				    "the mappings of process %d cannot be "
-				    "read: %s",
-				    image->pid, strerror(-r));
+		return r;
 	image->executable = dwfl_addrmodule(
 		image->dwfl, read_auxiliary_vector(image->pid, AT_PHDR));
 	image->loader = dwfl_addrmodule(

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "attach/inside.h"
+#include "base/patience.h"
 #include "base/proc.h"
 #include "base/regular.h"
 #include "control/dynsym.h"
@@ -426,7 +427,8 @@ int sp_library_open_same(pid_t pid, uint64_t start, const char *name)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0 &&
 	    pread(fd, here, sizeof(here), 0) == (ssize_t)sizeof(here) &&
-	    sp_tracee_read(pid, start, there, sizeof(there)) &&
+	    sp_patience_memory(pid, start, there, sizeof(there)) ==
+		    (ssize_t)sizeof(there) &&
 	    memcmp(here, there, sizeof(here)) == 0)
 		return fd;
 	if (fd >= 0)

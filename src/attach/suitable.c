@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/patience.h"
 #include "base/proc.h"
 
 #define KTHREADD    2
@@ -170,8 +171,9 @@ static uint64_t read_auxv(pid_t pid, uint64_t type)
 void sp_suitable_read_program(pid_t pid, struct sp_suitable_program *ret)
 {
 	*ret = (struct sp_suitable_program){.at = read_auxv(pid, AT_RANDOM)};
-	if (!ret->at ||
-	    !sp_tracee_read(pid, ret->at, ret->random, sizeof(ret->random)))
+	if (!ret->at || sp_patience_memory(thread_of((uint64_t)pid), ret->at,
+					   ret->random, sizeof(ret->random)) !=
+				(ssize_t)sizeof(ret->random))
 		ret->at = 0;
 }
 
@@ -198,24 +200,34 @@ static int check_executable(uint64_t pid, struct sp_error *err)
 {
 	Elf64_Ehdr header = {0};
 	char path[64];
+	ssize_t r;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", thread_of(pid));
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = sp_patience_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK,
+			      0);
 	/* Neither a kernel thread nor a process that ends has one. */
-	if (fd < 0 && errno == ENOENT && !is_of_kernel(pid))
+	if (fd == -ENOENT && !is_of_kernel(pid))
 		return sp_error_set(err, -ESRCH, NULL,
 				    "process %" PRIu64 " has ended", pid);
-	if (fd < 0 && errno == ENOENT)
+	if (fd == -ENOENT)
 		return sp_error_set(err, -ENOEXEC, NULL,
 				    "process %" PRIu64 " is a kernel thread, "
 				    "which cannot be recorded",
 				    pid);
-	if (fd < 0)
+	if (fd < 0 && fd != -ETIMEDOUT)
 		return sp_suitable_explain_refusal(pid, err);
-	if (read(fd, &header, sizeof(header)) < 0)
+	r = fd < 0 ? fd : sp_patience_read(fd, &header, sizeof(header), 0);
+	if (fd >= 0)
+		close(fd);
+	if (r == -ETIMEDOUT)
+		return sp_error_set(err, -ETIMEDOUT, path,
+				    "the executable was not answered in %u ms: "
+				    "a process serves its file system, which "
+				    "may be stopped",
+				    sp_patience_waited_ms());
+	if (r < 0)
 		header.e_machine = 0;
-	close(fd);
 	if (header.e_ident[EI_CLASS] == ELFCLASS64 &&
 	    header.e_machine == SP_CPU_MACHINE)
 		return 0;

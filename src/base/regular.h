@@ -7,10 +7,12 @@
  * Open a file whose name somebody else may have chosen: offline code only.  It
  * is looked at before it is opened, and what was looked at is what is opened: a
  * device, a pipe or a socket never is, because to open it can mean something.
- * Nothing is waited for.
+ * Who serves its file system is waited for as base/patience.h says, and nothing
+ * else.
  *
  * `flags` are those of open() without O_CREAT.  The descriptor; or -EINVAL: it
- * is not a regular file; -ELOOP: with O_NOFOLLOW it is a link; or -errno.
+ * is not a regular file; -ELOOP: with O_NOFOLLOW it is a link; -ETIMEDOUT; or
+ * -errno.
  */
 int sp_regular_open(const char *path, int flags);
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/patience.h"
 #include "control/target.h"
 
 #define STEP_NS 2000000u
@@ -217,11 +218,12 @@ int sp_target_ask(const struct sp_target *target, const struct sp_order *order,
 {
 	/* The file that was looked at, and no name. */
 	const int fd =
-		open(target->file, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		sp_patience_open(AT_FDCWD, target->file,
+				 O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 	int r;
 
 	if (fd < 0)
-		return describe_failure(target, -errno, err);
+		return describe_failure(target, fd, err);
 	r = lock_orders(fd);
 	if (r == 0)
 		r = queue_order(target, fd, order, ret_number);

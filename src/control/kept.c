@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/family.h"
+#include "base/patience.h"
 #include "base/proc.h"
 #include "base/regular.h"
 #include "control/mapped.h"
@@ -28,7 +28,6 @@
 #define SPARE_DESCRIPTORS 64u
 /* Of all copies together. */
 #define COPIED_MAX (1ull << 30)
-#define PIECE      (1u << 20)
 
 static const char deleted[] = " (deleted)";
 
@@ -153,33 +152,23 @@ static bool is_elf(int fd)
 {
 	char magic[SELFMAG];
 
-	return pread(fd, magic, SELFMAG, 0) == SELFMAG &&
+	return sp_patience_read(fd, magic, SELFMAG, 0) == SELFMAG &&
 	       !memcmp(magic, ELFMAG, SELFMAG);
 }
 
 /* A copy in memory; -1: there is no room or no time for it. */
 static int copy_file(struct sp_kept *kept, int fd, const struct stat *st)
 {
-	char *piece = malloc(PIECE);
-	int copy = -1;
-	off_t at = 0;
-	ssize_t n = -1;
+	const int copy =
+		st->st_size > 0 && (uint64_t)st->st_size <=
+					   COPIED_MAX - kept->copied
+			? sp_mapped_copy(fd, st->st_size, kept->until_ns,
+					 &kept->is_over)
+			: -1;
 
-	if (piece && st->st_size > 0 &&
-	    (uint64_t)st->st_size <= COPIED_MAX - kept->copied)
-		copy = memfd_create("sampleprof", MFD_CLOEXEC);
-	while (copy >= 0 && at < st->st_size && !is_time_over(kept) &&
-	       (n = pread(fd, piece, PIECE, at)) > 0 &&
-	       write(copy, piece, (size_t)n) == n)
-		at += n;
-	free(piece);
-	if (copy >= 0 && at < st->st_size) {
-		close(copy);
-		copy = -1;
-	}
 	if (copy < 0)
 		return -1;
-	kept->copied += (uint64_t)at;
+	kept->copied += (uint64_t)st->st_size;
 	/* Whoever may not read the file may not read the copy. */
 	if (geteuid() == 0)
 		fchmod(copy, fchown(copy, st->st_uid, st->st_gid) == 0
@@ -196,7 +185,7 @@ static void put_file(struct sp_kept *kept, const struct sp_proc_file *id,
 	struct file file = {.id = *id, .fd = fd};
 	struct stat st = {0};
 
-	if (fd >= 0 && (!is_elf(fd) || fstat(fd, &st) != 0)) {
+	if (fd >= 0 && (!is_elf(fd) || sp_patience_stat(fd, "", &st) < 0)) {
 		close(fd);
 		file.fd = -1;
 	}
@@ -351,8 +340,8 @@ static bool is_gone(const struct file *file)
 {
 	struct stat st;
 
-	return stat(file->path, &st) != 0 || st.st_dev != file->dev ||
-	       st.st_ino != file->inode;
+	return sp_patience_stat(AT_FDCWD, file->path, &st) < 0 ||
+	       st.st_dev != file->dev || st.st_ino != file->inode;
 }
 
 const char *sp_kept_gone(struct sp_kept *kept, size_t i,

@@ -7,13 +7,18 @@
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/patience.h"
 #include "base/regular.h"
 
 #define TRIES 20
+#define PIECE (1u << 20)
+/* Until a file is read. */
+#define COPY_NS 10000000000ull
 
 /* ---- the file system ---- */
 
@@ -93,37 +98,78 @@ static bool answers_always(int dir, int fd)
 	       find_mount(fopen("/proc/self/mountinfo", "re"), &mount);
 }
 
+static bool is_served(int dir, int fd)
+{
+	struct mount mount = {.id = sp_mapped_mount(fd)};
+
+	return !mount.id ||
+	       (!find_mount(sp_proc_stream(dir, "mountinfo"), &mount) &&
+		!find_mount(fopen("/proc/self/mountinfo", "re"), &mount)) ||
+	       strncmp(mount.type, "fuse", 4) == 0;
+}
+
+int sp_mapped_copy(int fd, off_t bytes, uint64_t until_ns,
+		   const atomic_bool *is_over)
+{
+	char *piece = malloc(PIECE);
+	const int copy = piece ? memfd_create("sampleprof", MFD_CLOEXEC) : -1;
+	off_t at = 0;
+	ssize_t n;
+
+	while (copy >= 0 && at < bytes && sp_clock_ns() < until_ns &&
+	       !(is_over && atomic_load(is_over)) &&
+	       (n = sp_patience_read(fd, piece, PIECE, at)) > 0 &&
+	       write(copy, piece, (size_t)n) == n)
+		at += n;
+	free(piece);
+	if (copy < 0 || at >= bytes)
+		return copy;
+	close(copy);
+	return -1;
+}
+
+int sp_mapped_keep(int dir, int fd)
+{
+	struct stat st;
+	int copy = -1;
+
+	if (!is_served(dir, fd))
+		return fd;
+	if (sp_patience_stat(fd, "", &st) == 0)
+		copy = sp_mapped_copy(fd, st.st_size, sp_clock_ns() + COPY_NS,
+				      NULL);
+	close(fd);
+	return copy < 0 ? -ETIMEDOUT : copy;
+}
+
 /* ---- the file ---- */
 
 static int open_by_mapping(int dir, const struct sp_proc_map *map)
 {
 	char name[64];
+	int fd;
 
 	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64,
 		 map->start, map->end);
-	return openat(dir, name, O_PATH | O_CLOEXEC);
+	fd = openat(dir, name, O_PATH | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 /* The name has no links on its way, as the kernel wrote it.  What is mapped is
  * known to the kernel by its name, so that nobody has to be asked. */
 static int open_by_name(int root, const char *path, bool is_other)
 {
-	struct open_how how = {
-		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS |
-			   (is_other ? RESOLVE_CACHED : 0),
-	};
-	int fd = -1;
+	const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+	int fd = root < 0 ? -errno : -EAGAIN;
 
 	/* Whoever renames or mounts elsewhere may be in its way. */
-	for (int i = 0; i < TRIES && root >= 0; i++) {
-		fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-		if (fd >= 0 || errno != EAGAIN)
-			break;
-	}
+	for (int i = 0; i < TRIES && fd == -EAGAIN; i++)
+		fd = sp_patience_open(root, path, flags,
+				      RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS |
+					      (is_other ? RESOLVE_CACHED : 0));
 	/* Before Linux 5.6 only what belongs to ourselves. */
-	if (root >= 0 && fd < 0 && errno == ENOSYS && !is_other)
-		fd = openat(root, path + 1, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd == -ENOSYS && !is_other)
+		fd = sp_patience_open(root, path + 1, flags, 0);
 	if (root >= 0)
 		close(root);
 	return fd;
@@ -153,7 +199,7 @@ static int open_checked(int dir, int place, bool is_other)
 	int fd, r;
 
 	if (place < 0)
-		return -errno;
+		return place;
 	r = check_place(dir, place, is_other);
 	fd = r < 0 ? r : sp_regular_reopen(place, O_RDONLY);
 	close(place);
@@ -190,24 +236,27 @@ int sp_mapped_open(int dir, const struct sp_proc_map *map, bool is_other)
 		       open_by_name(openat(dir, "root", O_PATH | O_CLOEXEC),
 				    map->path, is_other),
 		       map, is_other);
-	return r >= 0 ? r
-		      : open_place(dir,
-				   open_by_name(open_our_root(), map->path,
-						is_other),
-				   map, is_other);
+	return r >= 0 || r == -ETIMEDOUT
+		       ? r
+		       : open_place(dir,
+				    open_by_name(open_our_root(), map->path,
+						 is_other),
+				    map, is_other);
 }
 
 int sp_mapped_open_exe(uint64_t pid)
 {
 	struct sp_proc_identity identity;
 	const int dir = sp_proc_open(pid);
-	int fd = -ESRCH;
+	int place, fd = -ESRCH;
 
 	if (dir < 0)
 		return dir;
-	if (sp_proc_identify(pid, &identity))
-		fd = open_checked(dir, openat(dir, "exe", O_PATH | O_CLOEXEC),
+	if (sp_proc_identify(pid, &identity)) {
+		place = openat(dir, "exe", O_PATH | O_CLOEXEC);
+		fd = open_checked(dir, place < 0 ? -errno : place,
 				  sp_proc_is_other(&identity));
+	}
 	close(dir);
 	return fd;
 }

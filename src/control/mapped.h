@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/proc.h"
 
@@ -18,8 +20,8 @@
  * answer.
  *
  * The descriptor; -EINVAL: no regular file; -ESTALE: the name leads to another
- * file; -EXDEV: a user may serve its file system; or
- * -errno.
+ * file; -EXDEV: a user may serve its file system; -ETIMEDOUT: who serves it
+ * does not answer (base/patience.h); or -errno.
  */
 int sp_mapped_open(int dir, const struct sp_proc_map *map, bool is_other);
 
@@ -32,3 +34,14 @@ bool sp_mapped_is_at(const char *path, int fd, bool is_other);
 /* The number in mountinfo of the mount that an open file was reached through;
  * 0: not known. */
 uint64_t sp_mapped_mount(int fd);
+
+/* A copy in memory of so many bytes of an open file.  -1: there is no room for
+ * it, no answer, no time any more, or *is_over (may be NULL) has become true.
+ */
+int sp_mapped_copy(int fd, off_t bytes, uint64_t until_ns,
+		   const atomic_bool *is_over);
+
+/* The open file itself or, if a process serves its file system, which may stop
+ * to answer at any time, a copy of it.  Closes `fd` if it is another.
+ * -ETIMEDOUT. */
+int sp_mapped_keep(int dir, int fd);

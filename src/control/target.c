@@ -13,13 +13,15 @@
 #include <unistd.h>
 
 #include "base/parse.h"
+#include "base/patience.h"
 #include "base/regular.h"
 #include "control/mapped.h"
 #include "format/record.h"
 
 bool sp_target_read_header(int fd, struct sp_file_header *ret)
 {
-	return pread(fd, ret, sizeof(*ret), 0) == (ssize_t)sizeof(*ret) &&
+	return sp_patience_read(fd, ret, sizeof(*ret), 0) ==
+		       (ssize_t)sizeof(*ret) &&
 	       memcmp(ret->magic, SP_FORMAT_MAGIC, SP_FORMAT_MAGIC_BYTES) ==
 		       0 &&
 	       ret->version == SP_FORMAT_VERSION &&
@@ -54,7 +56,7 @@ static bool is_its_own(const struct looker *l, int fd,
 	return header->pid == i->own_pid &&
 	       (!header->process_start_ticks || !i->start_ticks ||
 		header->process_start_ticks == i->start_ticks) &&
-	       fstat(fd, &st) == 0 && st.st_nlink &&
+	       sp_patience_stat(fd, "", &st) == 0 && st.st_nlink &&
 	       (!l->is_other || st.st_uid == 0 || has_uid(l, st.st_uid));
 }
 
@@ -76,6 +78,8 @@ static int try_mapping(struct sp_target *target, const struct looker *l,
 {
 	const int fd = sp_mapped_open(l->dir, map, l->is_other);
 
+	if (fd == -ETIMEDOUT)
+		snprintf(target->path, sizeof(target->path), "%s", map->path);
 	if (fd < 0)
 		return fd;
 	if (!sp_target_read_header(fd, &target->header) ||
@@ -94,7 +98,9 @@ static int worse_of(int r, int found)
 {
 	if (found == -EPERM)
 		found = -EACCES;
-	return found == -EACCES || found == -EXDEV ? found : r;
+	return found == -EACCES || found == -EXDEV || found == -ETIMEDOUT
+		       ? found
+		       : r;
 }
 
 static int search_maps(struct sp_target *target, const struct looker *l)
@@ -107,7 +113,8 @@ static int search_maps(struct sp_target *target, const struct looker *l)
 
 	if (!maps)
 		return errno == EACCES || errno == EPERM ? -EPERM : -ESRCH;
-	while (target->fd < 0 && getline(&line, &room, maps) > 0)
+	while (target->fd < 0 && r != -ETIMEDOUT &&
+	       getline(&line, &room, maps) > 0)
 		if (sp_proc_parse_map(line, &map) &&
 		    sp_proc_map_is_written(&map))
 			r = worse_of(r, try_mapping(target, l, &map));
@@ -133,7 +140,7 @@ static int find_profile(struct sp_target *target)
 	return r;
 }
 
-static int explain(uint64_t pid, int r, struct sp_error *err)
+static int explain(uint64_t pid, const char *path, int r, struct sp_error *err)
 {
 	switch (-r) {
 	case ESRCH:
@@ -159,6 +166,13 @@ static int explain(uint64_t pid, int r, struct sp_error *err)
 				    "the files of process %" PRIu64
 				    " cannot be read: run as its user, or root",
 				    pid);
+	case ETIMEDOUT:
+		return sp_error_set(err, r, NULL,
+				    "process %" PRIu64
+				    ": its file %.120s was not answered in "
+				    "%u ms: a process serves its file system, "
+				    "which may be stopped",
+				    pid, path, sp_patience_waited_ms());
 	case EXDEV:
 		return sp_error_set(
 			err, -EACCES, NULL,
@@ -185,7 +199,7 @@ int sp_target_open(struct sp_target *target, uint64_t pid, struct sp_error *err)
 	target->pid = pid;
 	target->fd = -1;
 	r = find_profile(target);
-	return r < 0 ? explain(pid, r, err) : 0;
+	return r < 0 ? explain(pid, target->path, r, err) : 0;
 }
 
 void sp_target_close(struct sp_target *target)
@@ -254,8 +268,10 @@ static int read_pids(uint64_t **ret, size_t *ret_n)
 	return 0;
 }
 
-int sp_target_list(sp_target_found *found, void *arg, struct sp_error *err)
+int sp_target_list(sp_target_found *found, sp_target_silent *silent, void *arg,
+		   struct sp_error *err)
 {
+	struct sp_error why;
 	struct sp_target target;
 	uint64_t *pids = NULL;
 	size_t n = 0;
@@ -264,8 +280,11 @@ int sp_target_list(sp_target_found *found, void *arg, struct sp_error *err)
 	if (r < 0)
 		return sp_error_set(err, r, "/proc", "%s", strerror(-r));
 	for (size_t i = 0; i < n; i++) {
-		if (sp_target_open(&target, pids[i], NULL) == 0)
+		r = sp_target_open(&target, pids[i], &why);
+		if (r == 0)
 			found(arg, &target);
+		else if (r == -ETIMEDOUT)
+			silent(arg, &why);
 		sp_target_close(&target);
 	}
 	free(pids);

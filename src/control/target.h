@@ -30,8 +30,8 @@ struct sp_target {
 
 /*
  * Open the profile that process `pid` writes.  0; -ESRCH: no such process;
- * -EACCES: we may not look at it; -ENOENT: it writes no profile; and *err.
- * Close the target in any case.
+ * -EACCES: we may not look at it; -ENOENT: it writes no profile; -ETIMEDOUT:
+ * who serves its file does not answer; and *err. Close the target in any case.
  */
 int sp_target_open(struct sp_target *target, uint64_t pid,
 		   struct sp_error *err);
@@ -41,7 +41,10 @@ void sp_target_close(struct sp_target *target);
  * by ascending process ids.  0; -ENOMEM, or -errno if /proc cannot be read,
  * and *err. */
 typedef void sp_target_found(void *arg, const struct sp_target *target);
-int sp_target_list(sp_target_found *found, void *arg, struct sp_error *err);
+/* A process whose file was not answered. */
+typedef void sp_target_silent(void *arg, const struct sp_error *why);
+int sp_target_list(sp_target_found *found, sp_target_silent *silent, void *arg,
+		   struct sp_error *err);
 
 /* Does the process still write that profile? */
 bool sp_target_is_there(const struct sp_target *target);

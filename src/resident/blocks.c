@@ -13,8 +13,7 @@
 #define HEAP_ALIGN (64ull << 20)
 
 /* The length of the object whose header is there; 0: there is none. */
-static uint64_t object_at(const struct sp_rss_pages *pages, uint64_t at,
-			  uint64_t end)
+static uint64_t object_at(struct sp_rss_pages *pages, uint64_t at, uint64_t end)
 {
 	const uint64_t page = sp_rss_pages_size(pages);
 	uint64_t header[2], bytes;

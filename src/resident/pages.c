@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/bisect.h"
+#include "base/patience.h"
 #include "base/proc.h"
 
 #define HUGE_BYTES (2ull << 20)
@@ -19,6 +20,7 @@
 #define HUGE_MAX 2048u
 
 #define ENTRY_PRESENT (1ull << 63)
+#define ENTRY_SWAPPED (1ull << 62)
 /* Present, but of no file and not of this process alone: a page that a fork has
  * shared or, where there is none, the one of zeros that stands for all that was
  * only read, and which is not counted as resident. */
@@ -43,6 +45,7 @@ struct sp_rss_pages {
 	struct range *zeros; /* ascending */
 	size_t n_zeros, zeros_room;
 	size_t n_huge; /* pages that were read */
+	uint64_t silent_at;
 	unsigned char page[HUGE_BYTES];
 };
 
@@ -133,11 +136,57 @@ static bool has_file(const struct sp_rss_pages *p, uint64_t at, size_t bytes)
 	       (p->files[i].start <= at || p->files[i].start - at < bytes);
 }
 
-bool sp_rss_pages_read(const struct sp_rss_pages *p, uint64_t at, void *to,
+/* Are all pages there, or with the kernel?  Then it answers, unless the process
+ * takes one away in that moment. */
+static bool is_there(const struct sp_rss_pages *p, uint64_t at, size_t bytes)
+{
+	const uint64_t end = (at + bytes - 1) / p->page_bytes + 1;
+	uint64_t entries[512];
+
+	for (uint64_t i = at / p->page_bytes; i < end;) {
+		const size_t n = end - i < 512 ? (size_t)(end - i) : 512;
+
+		if (pread(p->pagemap, entries, n * sizeof(*entries),
+			  (off_t)(i * sizeof(*entries))) !=
+		    (ssize_t)(n * sizeof(*entries)))
+			return false;
+		for (size_t k = 0; k < n; k++, i++)
+			if (!(entries[k] & (ENTRY_PRESENT | ENTRY_SWAPPED)))
+				return false;
+	}
+	return true;
+}
+
+/* -errno, or whether it was all. */
+static ssize_t read_patiently(const struct sp_rss_pages *p, uint64_t at,
+			      void *to, size_t bytes)
+{
+	ssize_t n = 1;
+
+	for (size_t done = 0; n > 0 && done < bytes; done += (size_t)n)
+		n = sp_patience_read(p->mem, (char *)to + done, bytes - done,
+				     (off_t)(at + done));
+	return n;
+}
+
+bool sp_rss_pages_read(struct sp_rss_pages *p, uint64_t at, void *to,
 		       size_t bytes)
 {
-	return p->mem >= 0 && !has_file(p, at, bytes) &&
-	       pread(p->mem, to, bytes, (off_t)at) == (ssize_t)bytes;
+	ssize_t r;
+
+	if (p->mem < 0 || p->silent_at || !bytes || has_file(p, at, bytes))
+		return false;
+	if (is_there(p, at, bytes))
+		return pread(p->mem, to, bytes, (off_t)at) == (ssize_t)bytes;
+	r = read_patiently(p, at, to, bytes);
+	if (r == -ETIMEDOUT)
+		p->silent_at = at;
+	return r > 0;
+}
+
+uint64_t sp_rss_pages_silent(const struct sp_rss_pages *p)
+{
+	return p->silent_at;
 }
 
 /* ---- resident ---- */

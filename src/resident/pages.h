@@ -33,9 +33,13 @@ uint64_t sp_rss_pages_resident(struct sp_rss_pages *pages, uint64_t start,
 uint64_t sp_rss_pages_next(struct sp_rss_pages *pages, uint64_t start,
 			   uint64_t end);
 
-/* Bytes at that address; false if not all can be read. */
-bool sp_rss_pages_read(const struct sp_rss_pages *pages, uint64_t at, void *to,
+/* Bytes at that address; false if not all can be read.  Who serves them is
+ * waited for as base/patience.h says, and once. */
+bool sp_rss_pages_read(struct sp_rss_pages *pages, uint64_t at, void *to,
 		       size_t bytes);
+
+/* The address that had no answer; 0: there is none. */
+uint64_t sp_rss_pages_silent(const struct sp_rss_pages *pages);
 
 /*
  * Look for pages that are zero all over in the huge pages of a mapping: the

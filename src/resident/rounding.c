@@ -38,7 +38,7 @@ static bool is_mapped_chunk(uint64_t chunk, uint64_t bytes, uint64_t page)
 }
 
 static struct sp_rss_extent glibc_extent(struct sp_rss_rounding *r,
-					 const struct sp_rss_pages *pages,
+					 struct sp_rss_pages *pages,
 					 uint64_t address, uint64_t bytes)
 {
 	const uint64_t least = least_chunk(bytes);
@@ -97,7 +97,7 @@ static struct sp_rss_extent class_extent(const struct sp_rss_rounding *r,
 }
 
 struct sp_rss_extent sp_rss_rounding_of(struct sp_rss_rounding *r,
-					const struct sp_rss_pages *pages,
+					struct sp_rss_pages *pages,
 					uint64_t address, uint64_t bytes)
 {
 	if (r->rule == SP_RSS_RULE_NONE || address < 2 * HEADER_BYTES)

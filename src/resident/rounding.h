@@ -36,7 +36,7 @@ struct sp_rss_extent {
 
 /* The object of `bytes` >= 1 at that address. */
 struct sp_rss_extent sp_rss_rounding_of(struct sp_rss_rounding *rounding,
-					const struct sp_rss_pages *pages,
+					struct sp_rss_pages *pages,
 					uint64_t address, uint64_t bytes);
 
 /* After the last object: were these objects of that allocator?  glibc's may be

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/patience.h"
+#include "base/proc.h"
 #include "control/launch.h"
 #include "control/mapped.h"
 #include "control/target.h"
@@ -223,7 +225,8 @@ static bool is_32_bit(uint64_t pid)
 
 	if (fd < 0)
 		return false;
-	if (read(fd, head, sizeof(head)) != (ssize_t)sizeof(head))
+	if (sp_patience_read(fd, head, sizeof(head), 0) !=
+	    (ssize_t)sizeof(head))
 		head[EI_CLASS] = 0;
 	close(fd);
 	return head[EI_CLASS] == ELFCLASS32;
@@ -231,13 +234,18 @@ static bool is_32_bit(uint64_t pid)
 
 static const char *why_unseen(uint64_t pid)
 {
-	const int fd = sp_mapped_open_exe(pid);
-	const char *why;
+	const int dir = sp_proc_open(pid);
+	int fd = sp_mapped_open_exe(pid);
+	const char *why = NULL;
 
-	if (fd < 0)
-		return NULL;
-	why = sp_launch_why_unseen(fd);
-	close(fd);
+	if (fd >= 0)
+		fd = sp_mapped_keep(dir, fd);
+	if (fd >= 0) {
+		why = sp_launch_why_unseen(fd);
+		close(fd);
+	}
+	if (dir >= 0)
+		close(dir);
 	return why;
 }
 
@@ -425,6 +433,19 @@ static int find_pins(struct maker *m, struct sp_error *err)
 	return r;
 }
 
+static int check_silence(const struct maker *m, struct sp_error *err)
+{
+	const uint64_t at = sp_rss_pages_silent(m->pages);
+
+	return at ? sp_error_set(err, -ETIMEDOUT, NULL,
+				 "the memory of process %" PRIu64
+				 " at 0x%" PRIx64
+				 " was not answered in %u ms: a process serves "
+				 "it, which may be stopped",
+				 m->options->pid, at, sp_patience_waited_ms())
+		  : 0;
+}
+
 /* The kernel's figures are read last, and what they are split by next to them:
  * a process does not wait. */
 static int make_ledger(struct maker *m, struct sp_error *err)
@@ -433,7 +454,10 @@ static int make_ledger(struct maker *m, struct sp_error *err)
 	int r;
 
 	l->why_unseen = why_unseen(m->options->pid);
-	l->has_profile = sp_target_open(&m->target, m->options->pid, NULL) == 0;
+	r = sp_target_open(&m->target, m->options->pid, err);
+	if (r == -ETIMEDOUT)
+		return r;
+	l->has_profile = r == 0;
 	l->was_asked = l->has_profile && ask_process(m);
 	r = sp_rss_maps_read(m->options->pid, &m->maps, err);
 	if (r < 0)
@@ -450,7 +474,8 @@ static int make_ledger(struct maker *m, struct sp_error *err)
 		return sp_error_memory(err, NULL);
 	fill_objects(m);
 	fill_rows(m);
-	return m->options->pins ? find_pins(m, err) : 0;
+	r = m->options->pins ? find_pins(m, err) : 0;
+	return r == 0 ? check_silence(m, err) : r;
 }
 
 int sp_rss_ledger_make(const struct sp_rss_options *options,

@@ -13,6 +13,7 @@ import random
 import re
 import resource
 import shutil
+import signal
 import socket
 import stat
 import struct
@@ -464,3 +465,89 @@ class Misled(harness.Case):
         status = self.sampleprof("ctl", process.pid, "status").stdout
         self.assertIn("phase     later", status)
         self.assertIn("2 threads", self.sampleprof("rss", process.pid).stdout)
+
+
+@unittest.skipUnless(hazards.can_mount() and os.path.exists("/dev/fuse"),
+                     "needs root, and FUSE")
+class Unanswered(harness.Case):
+    """Who serves a file or a page of a process does not answer: commands say
+    so, and go on."""
+
+    def serve(self, content):
+        """The path of a file with that content, and who serves it."""
+        place = os.path.join(self.dir, "served")
+        os.mkdir(place)
+        server = self.start(
+            ["/usr/bin/python3", os.path.join(os.path.dirname(
+                os.path.abspath(__file__)), "served.py"), place, content],
+            shim=False, stdin=subprocess.PIPE)
+        self.addCleanup(subprocess.run, ["umount", "-l", place], check=False)
+        self.server = server
+        self.addCleanup(self.end, server)
+        self.assertEqual(server.stdout.readline(), b"ready\n")
+        return os.path.join(place, "file"), server
+
+    def end(self, process):
+        """Who closes a file waits for the server too, and cannot be killed."""
+        self.server.kill()
+        process.kill()
+        process.communicate()
+
+    def begin(self, *argv, **how):
+        process = self.start(argv, stdin=subprocess.PIPE, **how)
+        self.addCleanup(self.end, process)
+        return process
+
+    def listed(self, words):
+        """`ps` lists a program that is recorded, and says why another is not
+        whole."""
+        good = self.begin(harness.target("program_idle"),
+                          settings={"period": "1"})
+        good.stdin.write(b"\5")
+        good.stdin.flush()
+        self.assertEqual(good.stdout.read(1), b"\5")
+        done = self.sampleprof("ps", code=1)
+        self.assertIn(f" {good.pid}  program_idle ", done.stdout)
+        self.assertRegex(" ".join(done.stderr.split()), words)
+
+    def test_file_that_may_be_a_profile(self):
+        path, server = self.serve(harness.target("program_idle"))
+        process = self.begin("/usr/bin/python3", "-c", "import mmap, sys\n"
+                             f"file = open({path!r}, 'r+b')\n"
+                             "memory = mmap.mmap(file.fileno(), 4096)\n"
+                             "print('ready', flush=True)\nsys.stdin.read()",
+                             shim=False)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        server.send_signal(signal.SIGSTOP)
+        words = rf"process {process.pid}: its file {path} was not answered " \
+            r"in \d+ ms"
+        self.listed(words)
+        for command in ("ctl", process.pid, "status"), ("rss", process.pid):
+            done = self.sampleprof(*command, code=1)
+            self.assertRegex(" ".join(done.stderr.split()), words)
+
+    def test_executable(self):
+        path, server = self.serve(harness.target("program_idle"))
+        process = self.begin(path, shim=False)
+        process.stdin.write(b"\5")
+        process.stdin.flush()
+        self.assertEqual(process.stdout.read(1), b"\5")
+        server.send_signal(signal.SIGSTOP)
+        done = self.sampleprof("attach", process.pid, code=1)
+        self.assertRegex(" ".join(done.stderr.split()),
+                         r"was not answered in \d+ ms")
+        server.send_signal(signal.SIGCONT)
+        self.sampleprof("attach", process.pid, "--out",
+                        os.path.join(self.dir, "x.sprof"))
+
+    def test_run_ends(self):
+        """Whether it has opened the file by then or not."""
+        path, server = self.serve(harness.target("program_idle"))
+        process = self.begin(
+            harness.tool(), "run", "--quiet", "--out", "x.sprof", "--", "sh",
+            "-c", f"mkfifo pipe; exec 3<>pipe; printf '\\5' >&3; {path} <&3 "
+            f">out & while ! [ -s out ]; do sleep 0.01; done; "
+            f"kill -STOP {server.pid}; sleep 1; kill -9 $!",
+            shim=False)
+        process.communicate(timeout=harness.TIMEOUT_S)
+        self.assertEqual(process.returncode, 0)

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/patience.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* What linux/openat2.h has, which older systems do not. */
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
+#define RESOLVE_FROM_CACHE 0x20
+
+#define STACK_BYTES 32768u
+#define BYTES_MAX   (1u << 20)
+#define LEAST_NS    20000000u
+#define FORGET_NS   60000000000ull
+/* For a child that was killed, and for one that has no processor yet. */
+#define KILLED_NS 1000000000u
+#define BEGUN_NS  20000000000ull
+
+struct how {
+	uint64_t flags, mode, resolve;
+};
+
+/* All that the child and the kernel write: if the child cannot be ended, it is
+ * left to it. */
+struct job {
+	long number, args[6], result;
+	_Atomic int tid; /* 0: the child has ended */
+	_Atomic bool has_begun, has_result;
+	union {
+		struct {
+			struct how how;
+			char path[PATH_MAX];
+		} open;
+		struct {
+			struct stat st;
+			char path[PATH_MAX];
+		} stat;
+		struct {
+			struct iovec here, there;
+		} memory;
+	} in;
+	_Alignas(16) char stack[STACK_BYTES];
+	char bytes[];
+};
+
+static _Atomic uint64_t missed_ns; /* when; 0: never */
+static _Atomic uint64_t time_ns = SP_PATIENCE_NS;
+static _Atomic uint64_t waited_ns;
+
+static uint64_t get_time(void)
+{
+	const uint64_t missed = atomic_load(&missed_ns);
+
+	return missed && sp_clock_ns() - missed < FORGET_NS
+		       ? atomic_load(&time_ns)
+		       : SP_PATIENCE_NS;
+}
+
+static void note_miss(uint64_t ns)
+{
+	atomic_store(&waited_ns, ns);
+	atomic_store(&time_ns, ns / 2 > LEAST_NS ? ns / 2 : LEAST_NS);
+	atomic_store(&missed_ns, sp_clock_ns());
+}
+
+unsigned int sp_patience_waited_ms(void)
+{
+	return (unsigned int)(atomic_load(&waited_ns) / 1000000u);
+}
+
+static struct job *new_job(size_t bytes, long number)
+{
+	struct job *job =
+		mmap(NULL, sizeof(*job) + bytes, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (job == MAP_FAILED)
+		return NULL;
+	job->number = number;
+	return job;
+}
+
+/* Nothing of the C library but this, whose memory is that of the parent. */
+static int make_call(void *arg)
+{
+	struct job *job = arg;
+	const long *a = job->args;
+
+	atomic_store(&job->has_begun, true);
+	job->result = syscall(job->number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (job->result < 0)
+		job->result = -errno;
+	atomic_store(&job->has_result, true);
+	return 0;
+}
+
+/* False: it has not ended in that time. */
+static bool wait_for_end(struct job *job, uint64_t ns)
+{
+	const uint64_t until = sp_clock_ns() + ns;
+	uint64_t now;
+	int tid;
+
+	while ((tid = atomic_load(&job->tid)) != 0) {
+		struct timespec left;
+
+		now = sp_clock_ns();
+		if (now >= until)
+			return false;
+		left.tv_sec = (time_t)((until - now) / 1000000000u);
+		left.tv_nsec = (long)((until - now) % 1000000000u);
+		syscall(SYS_futex, &job->tid, FUTEX_WAIT, tid, &left, NULL, 0);
+	}
+	return true;
+}
+
+/* Its handlers are ours, and would run twice. */
+static pid_t start_child(struct job *job)
+{
+	sigset_t all, before;
+	pid_t child;
+
+	atomic_store(&job->tid, -1);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before);
+	child = clone(make_call, job->stack + STACK_BYTES,
+		      CLONE_VM | CLONE_FILES | CLONE_CHILD_CLEARTID, job, NULL,
+		      NULL, &job->tid);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return child;
+}
+
+/* False: the job is the child's for ever. */
+static bool run(struct job *job)
+{
+	const uint64_t ns = get_time();
+	const pid_t child = start_child(job);
+
+	/* The user has as many processes as he may have. */
+	if (child < 0) {
+		make_call(job);
+		return true;
+	}
+	if (!wait_for_end(job, ns) &&
+	    (atomic_load(&job->has_begun) || !wait_for_end(job, BEGUN_NS))) {
+		kill(child, SIGKILL);
+		if (!wait_for_end(job, KILLED_NS)) {
+			note_miss(ns);
+			return false;
+		}
+	}
+	while (waitpid(child, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	if (!atomic_load(&job->has_result)) {
+		note_miss(ns);
+		job->result = -ETIMEDOUT;
+	}
+	return true;
+}
+
+/* Frees the job after its bytes are copied. */
+static long finish(struct job *job, size_t room, void *to, const void *from,
+		   size_t bytes)
+{
+	long result;
+
+	if (!run(job))
+		return -ETIMEDOUT;
+	result = job->result;
+	if (result >= 0 && to)
+		memcpy(to, from, bytes ? bytes : (size_t)result);
+	munmap(job, sizeof(*job) + room);
+	return result;
+}
+
+/* ---- the calls ---- */
+
+/* What the kernel has of the names is nobody else's to answer. */
+static int open_from_cache(int dir, const char *path, int flags,
+			   uint64_t resolve)
+{
+	const struct how how = {.flags = (uint64_t)flags,
+				.resolve = resolve | RESOLVE_FROM_CACHE};
+	const long fd = syscall(SYS_openat2, dir, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int sp_patience_open(int dir, const char *path, int flags, uint64_t resolve)
+{
+	/* To open more than a path is a question of its own. */
+	const int fd = flags & O_PATH
+			       ? open_from_cache(dir, path, flags, resolve)
+			       : -EAGAIN;
+	struct job *job;
+
+	if (fd >= 0 || resolve & RESOLVE_FROM_CACHE)
+		return fd;
+	if (strlen(path) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	job = new_job(0, resolve ? SYS_openat2 : SYS_openat);
+	if (!job)
+		return -ENOMEM;
+	strcpy(job->in.open.path, path);
+	job->in.open.how =
+		(struct how){.flags = (uint64_t)flags, .resolve = resolve};
+	job->args[0] = dir;
+	job->args[1] = (long)job->in.open.path;
+	job->args[2] = resolve ? (long)&job->in.open.how : flags;
+	job->args[3] = resolve ? (long)sizeof(job->in.open.how) : 0;
+	return (int)finish(job, 0, NULL, NULL, 0);
+}
+
+int sp_patience_stat(int fd, const char *path, struct stat *ret)
+{
+	struct job *job = new_job(0, SYS_newfstatat);
+
+	if (!job)
+		return -ENOMEM;
+	strncpy(job->in.stat.path, path, PATH_MAX - 1);
+	job->args[0] = fd;
+	job->args[1] = (long)job->in.stat.path;
+	job->args[2] = (long)&job->in.stat.st;
+	job->args[3] = AT_EMPTY_PATH;
+	return (int)finish(job, 0, ret, &job->in.stat.st, sizeof(*ret));
+}
+
+ssize_t sp_patience_read(int fd, void *to, size_t bytes, off_t at)
+{
+	const size_t n = bytes < BYTES_MAX ? bytes : BYTES_MAX;
+	struct job *job = new_job(n, at < 0 ? SYS_read : SYS_pread64);
+
+	if (!job)
+		return -ENOMEM;
+	job->args[0] = fd;
+	job->args[1] = (long)job->bytes;
+	job->args[2] = (long)n;
+	job->args[3] = (long)at;
+	return finish(job, n, to, job->bytes, 0);
+}
+
+ssize_t sp_patience_memory(pid_t pid, uint64_t from, void *to, size_t bytes)
+{
+	const size_t n = bytes < BYTES_MAX ? bytes : BYTES_MAX;
+	struct job *job = new_job(n, SYS_process_vm_readv);
+
+	if (!job)
+		return -ENOMEM;
+	job->in.memory.here = (struct iovec){job->bytes, n};
+	job->in.memory.there = (struct iovec){(void *)(uintptr_t)from, n};
+	job->args[0] = pid;
+	job->args[1] = (long)&job->in.memory.here;
+	job->args[2] = 1;
+	job->args[3] = (long)&job->in.memory.there;
+	job->args[4] = 1;
+	return finish(job, n, to, job->bytes, 0);
+}
