@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -21,13 +22,17 @@
 /* How long the last one was waited for that had no answer. */
 unsigned int sp_patience_waited_ms(void);
 
+/* Is it a regular file on a device?  Then the kernel itself answers, and no
+ * child is made. */
+bool sp_patience_has_disk(int fd);
+
 /* `resolve` is that of openat2(), or 0. */
 int sp_patience_open(int dir, const char *path, int flags, uint64_t resolve);
 
 /* `path` "" is `fd` itself; a link is followed. */
 int sp_patience_stat(int fd, const char *path, struct stat *ret);
 
-/* At most 1 MiB at once, as pread(); or with at = -1 as read(). */
+/* At most 1 MiB at once, as pread(). */
 ssize_t sp_patience_read(int fd, void *to, size_t bytes, off_t at);
 
 /* Of another process's memory, as process_vm_readv(). */
