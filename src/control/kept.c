@@ -23,7 +23,9 @@
 #include "base/regular.h"
 #include "control/mapped.h"
 
-#define FILES_MAX 8192u
+/* That are kept, and that are known. */
+#define OPEN_MAX  8192u
+#define FILES_MAX 65536u
 /* Descriptors that are left to whatever else this process does. */
 #define SPARE_DESCRIPTORS 64u
 /* Of all copies together. */
@@ -46,6 +48,7 @@ struct sp_kept {
 	struct file *files;
 	size_t n, room;
 	size_t n_open, open_max;
+	bool is_full; /* there was another file */
 	uint64_t copied;
 	/* When the look that is under way has to end. */
 	uint64_t until_ns;
@@ -107,6 +110,8 @@ struct sp_kept *sp_kept_new(void)
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
 	    limit.rlim_cur > SPARE_DESCRIPTORS)
 		kept->open_max = limit.rlim_cur - SPARE_DESCRIPTORS;
+	if (kept->open_max > OPEN_MAX)
+		kept->open_max = OPEN_MAX;
 	note_mounts(kept);
 	return kept;
 }
@@ -205,6 +210,7 @@ static void put_file(struct sp_kept *kept, const struct sp_proc_file *id,
 	if (!file.path || kept->n == FILES_MAX ||
 	    sp_array_reserve((void **)&kept->files, &kept->room, kept->n,
 			     sizeof(file))) {
+		kept->is_full |= file.fd >= 0 || file.has_no_room;
 		free(file.path);
 		if (file.fd >= 0)
 			close(file.fd);
@@ -362,7 +368,7 @@ const char *sp_kept_gone(struct sp_kept *kept, size_t i,
 
 size_t sp_kept_left_out(const struct sp_kept *kept)
 {
-	size_t n = 0;
+	size_t n = kept->is_full;
 
 	for (size_t i = 0; i < kept->n; i++)
 		n += kept->files[i].has_no_room && is_gone(&kept->files[i]);

@@ -45,5 +45,6 @@ const char *sp_kept_gone(struct sp_kept *kept, size_t i,
 			 char ret_file[SP_KEPT_FILE_BYTES]);
 
 /* Of the files that cannot be found any more, those that there was no room or
- * no time for: files of processes of this user alone. */
+ * no time for: files of processes of this user alone.  If there were so many
+ * that not all are known, one more. */
 size_t sp_kept_left_out(const struct sp_kept *kept);

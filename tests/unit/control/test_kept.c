@@ -104,4 +104,59 @@ TEST(counted)
 	sp_kept_free(kept);
 }
 
+/* A process that has so many deleted files mapped as code. */
+static void begin_mapper(unsigned int n)
+{
+	static const char elf[4096] = "\177ELF";
+	int ends[2];
+	char ready = 0;
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	for (unsigned int i = 0; pid == 0 && i < n; i++) {
+		char path[] = "/tmp/sampleprof-unit-XXXXXX";
+		const int fd = mkstemp(path);
+
+		if (fd < 0 || unlink(path) != 0 ||
+		    write(fd, elf, sizeof(elf)) != sizeof(elf) ||
+		    mmap(NULL, sizeof(elf), PROT_READ | PROT_EXEC, MAP_PRIVATE,
+			 fd, 0) == MAP_FAILED)
+			_exit(1);
+		close(fd);
+	}
+	if (pid == 0 && write(ends[1], "x", 1) == 1)
+		for (;;)
+			pause();
+	at_test_end(end_child, (void *)(intptr_t)pid);
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &ready, 1), 1);
+	close(ends[0]);
+}
+
+/* What is beyond the limit is not kept, and is counted. */
+TEST(beyond)
+{
+	const unsigned int open_max = 8192, beyond = 3;
+	struct rlimit before, enough;
+	struct sp_kept *kept;
+	size_t n = 0;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	enough = (struct rlimit){.rlim_cur = open_max + 512,
+				 .rlim_max = before.rlim_max};
+	if (getuid() != 0 || setrlimit(RLIMIT_NOFILE, &enough) != 0)
+		skip(); /* only root may open the deleted files */
+	kept = sp_kept_new();
+	begin_mapper(open_max + beyond);
+	/* A look has its time, and the next one goes on. */
+	for (unsigned int looks = 0; n < beyond && looks < 200; looks++) {
+		sp_kept_look_below(kept);
+		n = sp_kept_left_out(kept);
+	}
+	assert_true(n >= beyond);
+	sp_kept_free(kept);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 TEST_MAIN(NULL, NULL)
