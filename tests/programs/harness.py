@@ -312,10 +312,12 @@ class Case(unittest.TestCase):
     def environment(self, preload=(), shim=True, env=None, **settings):
         """Environment of a program; settings period="1" become
         SAMPLEPROF_PERIOD=1.  Whoever gives no seed has the same in each run:
-        no test fails by the chance of its samples."""
+        no test fails by the chance of its samples.  No program reads what the
+        user has set in files, as .gitconfig."""
         full = {k: v for k, v in os.environ.items()
                 if not k.startswith(("SAMPLEPROF_", "LD_", "MALLOC_"))}
         full["LC_ALL"] = "C"
+        full["HOME"] = "/nonexistent"
         libraries = ([_library()] if shim else []) + list(preload)
         if libraries:
             full["LD_PRELOAD"] = " ".join(libraries)
