@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <zlib.h>
 
 #include "db/clickhouse_tables.h"
 #include "db/clickhouse_url.h"
 #include "db/engine.h"
 #include "db/http.h"
-#include "db/native.h"
+#include "db/rowbinary.h"
 
 /*
  * There are no transactions, and a row that was sent twice is there twice.  So
@@ -31,12 +32,19 @@
 #define ROWS_MAX  65536u
 #define BYTES_MAX ((size_t)8 << 20)
 
+/* deflateInit2(): the fastest, within the frame of gzip. */
+#define LEVEL     1
+#define GZIP_BITS (15 + 16)
+
 struct clickhouse {
 	struct sp_clickhouse_url url;
 	struct sp_http *http;
-	struct sp_native_rows rows[SP_FLEET_TABLES];
+	void *body; /* of the request, which may still be on its way */
+	struct sp_rowbinary rows[SP_FLEET_TABLES];
 	/* Of the files before the one at hand. */
-	struct sp_native_mark marks[SP_FLEET_TABLES];
+	struct mark {
+		size_t n_bytes, n;
+	} marks[SP_FLEET_TABLES];
 	size_t n_waiting;  /* commits that are not sent */
 	bool is_broken;    /* rows of some file may be there, or not */
 	bool has_database; /* it is there: requests are about it */
@@ -44,9 +52,7 @@ struct clickhouse {
 
 struct rows {
 	struct sp_fleet_rows base;
-	struct sp_native_block *block;
-	size_t row; /* 1 + its number in the block */
-	char *body; /* of the request, which may still be on its way */
+	struct sp_rowbinary_row row;
 };
 
 static struct clickhouse *state_of(struct sp_fleet_db *db)
@@ -55,6 +61,27 @@ static struct clickhouse *state_of(struct sp_fleet_db *db)
 }
 
 /* ---- requests ---- */
+
+/* To be freed; NULL: no memory. */
+static void *pack_body(const void *body, size_t n, size_t *ret_n)
+{
+	z_stream z = {.next_in = (Bytef *)(uintptr_t)body, .avail_in = (uInt)n};
+	size_t room;
+	void *to;
+
+	if (n > UINT32_MAX / 2 || deflateInit2(&z, LEVEL, Z_DEFLATED, GZIP_BITS,
+					       8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return NULL;
+	room = deflateBound(&z, n);
+	to = malloc(room);
+	z.next_out = to;
+	z.avail_out = (uInt)room;
+	if (to)
+		deflate(&z, Z_FINISH);
+	*ret_n = z.total_out;
+	deflateEnd(&z);
+	return to;
+}
 
 /* Begins one: `statement` (NULL: none) goes into its address, `body` behind. */
 static int post_statement(struct sp_fleet_db *db, const char *statement,
@@ -66,15 +93,20 @@ static int post_statement(struct sp_fleet_db *db, const char *statement,
 	char *query = NULL;
 	int r;
 
-	if (!escaped || asprintf(&query, "?max_query_size=16777216%s%s%s%s%s",
-				 settings, c->has_database ? "&database=" : "",
-				 c->has_database ? c->url.database : "",
-				 statement ? "&query=" : "", escaped) < 0)
+	/* What was on its way is forgotten. */
+	sp_http_stop(c->http);
+	free(c->body);
+	c->body = pack_body(body, n, &n);
+	if (!c->body || !escaped ||
+	    asprintf(&query, "?max_query_size=16777216%s%s%s%s%s", settings,
+		     c->has_database ? "&database=" : "",
+		     c->has_database ? c->url.database : "",
+		     statement ? "&query=" : "", escaped) < 0)
 		query = NULL;
 	free(escaped);
 	if (!query)
 		return sp_error_memory(err, db->path);
-	r = sp_http_post(c->http, query, body, n, err);
+	r = sp_http_post(c->http, query, c->body, n, err);
 	free(query);
 	return r;
 }
@@ -128,12 +160,12 @@ static void free_rows(struct sp_fleet_rows *base)
 {
 	struct rows *rows = (struct rows *)base;
 
-	sp_native_free(rows->block);
-	free(rows->body);
+	free(rows->row.text);
 	free(rows);
 }
 
-/* The server sorts large answers on its disk. */
+/* The server sorts large answers on its disk.  It answers when it has all of
+ * it, since an error amid rows would be read as rows. */
 static int ask_rows(struct sp_fleet_db *db, const char *sql,
 		    const struct sp_fleet_value *values, size_t n,
 		    struct sp_fleet_rows **ret, struct sp_error *err)
@@ -143,17 +175,22 @@ static int ask_rows(struct sp_fleet_db *db, const char *sql,
 	int r;
 
 	(void)n;
-	if (!rows || !text ||
-	    asprintf(&rows->body, "%s FORMAT Native", text) < 0) {
+	if (!rows || !text) {
 		free(rows);
 		free(text);
 		return sp_error_memory(err, db->path);
 	}
-	free(text);
 	rows->base.db = db;
+	rows->row.n_columns = sp_rowbinary_columns(sql, rows->row.columns);
 	r = post_statement(db, NULL,
-			   "&max_bytes_before_external_sort=2000000000",
-			   rows->body, strlen(rows->body), err);
+			   "&max_bytes_before_external_sort=2000000000"
+			   "&default_format=RowBinary"
+			   "&wait_end_of_query=1&buffer_size=16777216",
+			   text, strlen(text), err);
+	free(text);
+	if (r >= 0)
+		r = sp_http_expect(state_of(db)->http,
+				   "application/octet-stream", err);
 	if (r < 0)
 		free_rows(&rows->base);
 	else
@@ -164,44 +201,58 @@ static int ask_rows(struct sp_fleet_db *db, const char *sql,
 static int next_row(struct sp_fleet_rows *base, struct sp_error *err)
 {
 	struct rows *rows = (struct rows *)base;
-	int r;
 
-	if (rows->block && rows->row < sp_native_rows_of(rows->block)) {
-		rows->row++;
-		return 1;
-	}
-	r = sp_native_next(&rows->block, state_of(base->db)->http,
-			   base->db->path, err);
-	rows->row = r > 0;
-	return r;
+	return sp_rowbinary_next(&rows->row, state_of(base->db)->http,
+				 base->db->path, err);
+}
+
+/* NULL: it is null, or there is none. */
+static const struct sp_rowbinary_value *find_value(struct sp_fleet_rows *base,
+						   int i)
+{
+	const struct sp_rowbinary_row *row = &((struct rows *)base)->row;
+
+	return (size_t)i < row->n_columns && !row->values[i].is_null
+		       ? &row->values[i]
+		       : NULL;
+}
+
+static enum sp_fleet_type type_of(struct sp_fleet_rows *base, int i)
+{
+	return ((struct rows *)base)->row.columns[i].type;
 }
 
 static bool is_null(struct sp_fleet_rows *base, int i)
 {
-	const struct rows *rows = (const struct rows *)base;
-
-	return sp_native_is_null(rows->block, rows->row - 1, i);
+	return !find_value(base, i);
 }
 
 static uint64_t get_value(struct sp_fleet_rows *base, int i)
 {
-	const struct rows *rows = (const struct rows *)base;
+	const struct sp_rowbinary_value *v = find_value(base, i);
 
-	return sp_native_get(rows->block, rows->row - 1, i);
+	return v && type_of(base, i) <= SP_FLEET_FLAG ? v->bits : 0;
 }
 
 static double get_real(struct sp_fleet_rows *base, int i)
 {
-	const struct rows *rows = (const struct rows *)base;
+	const struct sp_rowbinary_value *v = find_value(base, i);
+	double real = 0;
 
-	return sp_native_get_real(rows->block, rows->row - 1, i);
+	if (v && type_of(base, i) == SP_FLEET_REAL)
+		memcpy(&real, &v->bits, sizeof(real));
+	return real;
 }
 
 static const char *get_bytes(struct sp_fleet_rows *base, int i, size_t *ret_n)
 {
-	const struct rows *rows = (const struct rows *)base;
+	const struct sp_rowbinary_value *v = find_value(base, i);
 
-	return sp_native_get_bytes(rows->block, rows->row - 1, i, ret_n);
+	if (v && type_of(base, i) < SP_FLEET_TEXT)
+		v = NULL;
+	if (ret_n)
+		*ret_n = v ? (size_t)v->bits : 0;
+	return v ? ((struct rows *)base)->row.text + v->at : "";
 }
 
 /* ---- opening ---- */
@@ -240,7 +291,8 @@ static void close_server(struct sp_fleet_db *db)
 		return;
 	sp_http_free(c->http);
 	for (unsigned int i = 0; i < SP_FLEET_TABLES; i++)
-		sp_native_done(&c->rows[i]);
+		free(c->rows[i].bytes);
+	free(c->body);
 	sp_clickhouse_url_done(&c->url);
 	free(c);
 	db->state = NULL;
@@ -357,36 +409,38 @@ static int init_database(struct sp_fleet_db *db, const char *rest,
 
 /* ---- writing ---- */
 
+static struct mark mark_rows(const struct sp_rowbinary *rows)
+{
+	return (struct mark){rows->n_bytes, rows->n};
+}
+
+/* What was put since is forgotten. */
+static void cut_rows(struct sp_rowbinary *rows, struct mark mark)
+{
+	rows->n_bytes = mark.n_bytes;
+	rows->n = mark.n;
+}
+
 static int send_rows(struct sp_fleet_db *db, unsigned int i,
 		     struct sp_error *err)
 {
 	struct clickhouse *c = state_of(db);
 	char statement[128];
-	size_t n;
-	void *block;
 	int r;
 
 	if (!c->rows[i].n)
 		return 0;
-	block = sp_native_block(&c->rows[i], &sp_fleet_schema[i], &n);
-	if (!block)
-		return sp_error_memory(err, db->path);
-	snprintf(statement, sizeof(statement), "INSERT INTO %s FORMAT Native",
-		 sp_fleet_schema[i].name);
-	r = post_statement(
-		db, statement,
-		"&decompress=1&insert_distributed_sync=1"
-		"&http_native_compression_disable_checksumming_on_decompress"
-		"=1",
-		block, n, err);
+	snprintf(statement, sizeof(statement),
+		 "INSERT INTO %s FORMAT RowBinary", sp_fleet_schema[i].name);
+	r = post_statement(db, statement, "&insert_distributed_sync=1",
+			   c->rows[i].bytes, c->rows[i].n_bytes, err);
 	if (r >= 0)
 		r = finish_answer(db, err);
-	free(block);
 	c->is_broken |= r < 0;
 	if (r < 0)
 		return r;
-	sp_native_clear(&c->rows[i]);
-	sp_native_mark(&c->rows[i], &c->marks[i]);
+	c->marks[i] = (struct mark){0, 0};
+	cut_rows(&c->rows[i], c->marks[i]);
 	return 0;
 }
 
@@ -395,7 +449,7 @@ static void forget_rows(struct sp_fleet_db *db)
 	struct clickhouse *c = state_of(db);
 
 	for (unsigned int i = 0; i < SP_FLEET_TABLES; i++)
-		sp_native_clear(&c->rows[i]);
+		cut_rows(&c->rows[i], (struct mark){0, 0});
 	c->n_waiting = 0;
 	c->is_broken = false;
 }
@@ -419,7 +473,7 @@ static int begin_process(struct sp_fleet_db *db, uint64_t *ret_process,
 	struct clickhouse *c = state_of(db);
 
 	for (unsigned int i = 0; i < SP_FLEET_TABLES; i++)
-		sp_native_mark(&c->rows[i], &c->marks[i]);
+		c->marks[i] = mark_rows(&c->rows[i]);
 	if (getrandom(ret_process, sizeof(*ret_process), 0) !=
 	    sizeof(*ret_process))
 		return sp_error_set(err, -EIO, db->path,
@@ -450,7 +504,7 @@ static void rollback_process(struct sp_fleet_db *db)
 		return;
 	}
 	for (unsigned int i = 0; i < SP_FLEET_TABLES; i++)
-		sp_native_cut(&c->rows[i], &c->marks[i]);
+		cut_rows(&c->rows[i], c->marks[i]);
 }
 
 static size_t count_waiting(const struct sp_fleet_db *db)
@@ -463,12 +517,12 @@ static size_t count_waiting(const struct sp_fleet_db *db)
 static int put_row(struct sp_fleet_db *db, enum sp_fleet_table which,
 		   const struct sp_fleet_value *row, struct sp_error *err)
 {
-	struct sp_native_rows *rows = &state_of(db)->rows[which];
+	struct sp_rowbinary *rows = &state_of(db)->rows[which];
 
-	if (sp_native_put(rows, &sp_fleet_schema[which], row) < 0)
+	if (sp_rowbinary_put(rows, &sp_fleet_schema[which], row) < 0)
 		return sp_error_memory(err, db->path);
-	return which != SP_FLEET_PROCESSES &&
-			       (rows->n >= ROWS_MAX || rows->bytes >= BYTES_MAX)
+	return which != SP_FLEET_PROCESSES && (rows->n >= ROWS_MAX ||
+					       rows->n_bytes >= BYTES_MAX)
 		       ? send_rows(db, which, err)
 		       : 0;
 }

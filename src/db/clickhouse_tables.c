@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "db/clickhouse_tables.h"
 
-#include "db/native.h"
-
 /* Where that is not by their keys, and in a cluster by the first column: how
  * rows are sorted, which is what they are searched by, and which shard has
  * them.  Rows of code that are the same may become one. */
@@ -23,12 +21,17 @@ static const struct layout {
 
 static void write_columns(FILE *out, const struct sp_fleet_schema *table)
 {
-	char type[32];
+	static const char *const types[] = {
+		[SP_FLEET_U64] = "UInt64",   [SP_FLEET_FLAG] = "UInt8",
+		[SP_FLEET_REAL] = "Float64", [SP_FLEET_TEXT] = "String",
+		[SP_FLEET_BYTES] = "String",
+	};
 
 	for (size_t i = 0; i < table->n_columns; i++) {
-		sp_native_type(&table->columns[i], type);
-		fprintf(out, "%s%s %s", i ? ", " : " (", table->columns[i].name,
-			type);
+		const struct sp_fleet_column *c = &table->columns[i];
+
+		fprintf(out, c->may_be_null ? "%s%s Nullable(%s)" : "%s%s %s",
+			i ? ", " : " (", c->name, types[c->type]);
 	}
 	putc(')', out);
 }

@@ -175,7 +175,7 @@ static int fail_curl(struct sp_http *h, struct sp_error *err)
 	}
 }
 
-static void stop_thread(struct sp_http *h)
+void sp_http_stop(struct sp_http *h)
 {
 	if (h->is_running)
 		curl_multi_remove_handle(h->multi, h->easy);
@@ -211,20 +211,20 @@ static void receive_bytes(struct sp_http *h, size_t n)
 		}
 		if (curl_multi_perform(h->multi, &running) != CURLM_OK) {
 			h->code = CURLE_RECV_ERROR;
-			stop_thread(h);
+			sp_http_stop(h);
 			return;
 		}
 		while ((message = curl_multi_info_read(h->multi, &left)))
 			if (message->msg == CURLMSG_DONE) {
 				h->code = message->data.result;
-				stop_thread(h);
+				sp_http_stop(h);
 				return;
 			}
 		if (h->to - h->from >= n)
 			return;
 		if (is_over(h)) {
 			h->code = CURLE_ABORTED_BY_CALLBACK;
-			stop_thread(h);
+			sp_http_stop(h);
 			return;
 		}
 		curl_multi_wait(h->multi, NULL, 0, 1000, NULL);
@@ -275,6 +275,19 @@ const char *sp_http_rest(struct sp_http *h)
 	return h->rest;
 }
 
+int sp_http_expect(struct sp_http *h, const char *type, struct sp_error *err)
+{
+	const char *is = NULL;
+
+	curl_easy_getinfo(h->easy, CURLINFO_CONTENT_TYPE, &is);
+	if (is && strncasecmp(is, type, strlen(type)) == 0)
+		return 0;
+	return sp_error_set(err, -EUCLEAN, h->name,
+			    "the answer makes no sense: is that the HTTP port "
+			    "of a ClickHouse server? It says %.100s",
+			    sp_http_rest(h));
+}
+
 /* ---- requests ---- */
 
 static int fail_status(struct sp_http *h, long status, struct sp_error *err)
@@ -301,7 +314,7 @@ int sp_http_post(struct sp_http *h, const char *query, const void *body,
 	char *url = malloc(room);
 	long status = 0;
 
-	stop_thread(h);
+	sp_http_stop(h);
 	h->from = h->to = 0;
 	h->has_answer = h->has_end = false;
 	h->code = CURLE_OK;
@@ -381,6 +394,7 @@ int sp_http_new(const struct sp_http_server *s, struct sp_http **ret,
 	if (!h->url || (s->password && !h->password) || !h->easy || !h->multi ||
 	    !add_header(h, "Expect:", "") ||
 	    !add_header(h, "Content-Type: ", "application/octet-stream") ||
+	    !add_header(h, "Content-Encoding: ", "gzip") ||
 	    !add_header(h, "X-ClickHouse-User: ", s->user) ||
 	    !add_header(h, "X-ClickHouse-Key: ", s->password))
 		return sp_error_memory(err, s->name);
@@ -392,7 +406,7 @@ void sp_http_free(struct sp_http *h)
 {
 	if (!h)
 		return;
-	stop_thread(h);
+	sp_http_stop(h);
 	if (h->easy)
 		curl_easy_cleanup(h->easy);
 	if (h->multi)

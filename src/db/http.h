@@ -28,14 +28,21 @@ int sp_http_new(const struct sp_http_server *server, struct sp_http **ret,
 void sp_http_free(struct sp_http *http);
 
 /*
- * Begin a POST of `body`, which has to stay, to the server's URL followed by
- * `query` ("?a=b", escaped).  What was not read of an answer before is
- * forgotten.  0 when the server begins to answer with "200"; -ETIMEDOUT,
- * -ECONNREFUSED, -EIO (another answer, which is in *err), -EPERM (the server
- * wants a user or password) and *err.
+ * Begin a POST of `body`, which is packed by gzip and has to stay, to the
+ * server's URL followed by `query` ("?a=b", escaped).  What was not read of an
+ * answer before is forgotten.  0 when the server begins to answer with "200";
+ * -ETIMEDOUT, -ECONNREFUSED, -EIO (another answer, which is in *err), -EPERM
+ * (the server wants a user or password) and *err.
  */
 int sp_http_post(struct sp_http *http, const char *query, const void *body,
 		 size_t n, struct sp_error *err);
+
+/* No request is on its way any more. */
+void sp_http_stop(struct sp_http *http);
+
+/* 0 if the answer is of that type; -EUCLEAN and *err, with what it says. */
+int sp_http_expect(struct sp_http *http, const char *type,
+		   struct sp_error *err);
 
 /* The next bytes of the answer, all `n` of them.  1; 0 at its end, if no byte
  * was left; -EPIPE and *err if the answer is whole and ends amid them; -EIO and

@@ -206,9 +206,12 @@ def says(data, is_whole=True):
     return answer
 
 
-def body(data, status="200 OK"):
-    return (f"HTTP/1.1 {status}\r\nContent-Length: {len(data)}\r\n\r\n"
-            .encode() + data)
+# How an answer of rows begins, but for its length.
+ROWS = b"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n"
+
+
+def body(data, head=ROWS):
+    return head + f"Content-Length: {len(data)}\r\n\r\n".encode() + data
 
 
 def pass_on(client, port, change):

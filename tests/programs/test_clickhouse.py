@@ -16,8 +16,9 @@ import time
 import unittest
 
 import harness
-from clickhouse import (PASSWORD, SECURE, Server, Stub, body, cutting_proxy,
-                        free_ports, make_certificate, says, slow_proxy)
+from clickhouse import (PASSWORD, ROWS, SECURE, Server, Stub, body,
+                        cutting_proxy, free_ports, make_certificate, says,
+                        slow_proxy)
 from test_fleet import Fleet, tool
 
 COUNTED = ("SELECT count(), sum(samples) FROM (SELECT * FROM processes "
@@ -65,8 +66,7 @@ class Click(Fleet):
             "WHERE samples != n OR n != u"), "0\n")
 
     def said(self, *argv):
-        return self.comparable(harness.with_frames(json.loads(self.fleet(
-            *argv, "--json").stdout)))
+        return self.comparable(json.loads(self.fleet(*argv, "--json").stdout))
 
 
 class Numbers(Click):
@@ -472,30 +472,34 @@ class Servers(Click):
     def test_that_are_none(self):
         """Nonsense, silence, a drip, lies about lengths: an error that says
         so, soon."""
-        chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-        huge = b"\x01" + b"\xff" * 8 + b"\x01"
+        chunked = ROWS + b"Transfer-Encoding: chunked\r\n\r\n"
+        text = ROWS.replace(b"application/octet-stream", b"text/plain")
         for answer, why in (
                 (says(b""), "try again; if that is a port for https"),
                 (says(b"\x15\x03\x01\0\x02\x02\x46"), "add ?secure=on to"),
                 (says(b"SSH-2.0-OpenSSH\r\n"), "the connection failed"),
-                (says(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n\0"),
+                (says(ROWS + b"Content-Length: 9\r\n\r\n\0"),
                  "): try again\n"),
                 (says(body(b"<html>hello</html>" * 9)), "makes no sense"),
-                (says(body(b"\x01\x01\x04name\x06String")), "makes no sense"),
-                (says(body(b"\x01\x01\x04name\x07UInt128" + bytes(99))),
-                 "makes no sense"),
-                (says(body(huge)), "makes no sense"),
-                (says(body(b"\x01\x01\x04name\x06String" + b"\xff" * 9)),
+                (says(body(b"<html>hello</html>" * 9, text)),
+                 "a ClickHouse server? It says <html>hello"),
+                (says(body(b"<html>", b"HTTP/1.1 200 OK\r\n")),
+                 "a ClickHouse server? It says <html>"),
+                (says(body(b"\x05name")), "makes no sense"),
+                (says(body(b"\x04name\xff\xff\xff\xff\xff\x01")),
                  "makes no sense"),
                 (says(body(b"Code: 241, e.displayText() = DB::Exception: "
-                           b"Memory limit\x1b[31m")), "Exception: Memory"),
+                           b"Memory limit\x1b[31m", text)),
+                 "Exception: Memory"),
                 (says(body(b"DB::Exception: no " + PASSWORD.encode() +
-                           b"\x1b[31m", "500 Oh")), "the server refused (500)"),
-                (says(body(b"", "401 No")), "does not let this user in"),
-                (says(body(b"", "302 Found")), "the server refused (302)"),
-                (says(b"HTTP/1.1 200 OK\r\n\r\n\x01\x00\x04name\x06String"),
-                 "was cut"),
-                (says(chunked + b"5\r\n\x01\x01\x04na"), "the connection")):
+                           b"\x1b[31m", b"HTTP/1.1 500 Oh\r\n")),
+                 "the server refused (500)"),
+                (says(body(b"", b"HTTP/1.1 401 No\r\n")),
+                 "does not let this user in"),
+                (says(body(b"", b"HTTP/1.1 302 Found\r\n")),
+                 "the server refused (302)"),
+                (says(ROWS + b"\r\n\x04name"), "was cut"),
+                (says(chunked + b"5\r\n\x04na"), "the connection")):
             with self.subTest(why=why):
                 self.assertIn(why, self.refused(answer))
         for answer in (b"", chunked):
@@ -509,6 +513,21 @@ class Servers(Click):
                 client.sendall(b"1\r\n\x00\r\n")
                 time.sleep(0.1)
         self.assertIn("sent nothing for 1 s", self.refused(drip, "1s"))
+
+    def test_an_error_amid_rows(self):
+        """What goes wrong when the server has made rows is an error, and no
+        row: it is the server's answer."""
+        server = Server(tempfile.mkdtemp(prefix="sampleprof-click-"),
+                        settings="<max_result_rows>200000</max_result_rows>")
+        self.addCleanup(server.remove)
+        server.start()
+        self.db = "--db=" + server.url("d")
+        self.fleet("init", self.db)
+        server.ask("INSERT INTO d.processes (process, file_id, samples) SELECT "
+                   "number, number, 1 FROM system.numbers LIMIT 300000")
+        self.assertRegex(
+            self.fleet("top", self.db, code=1).stderr,
+            r"the server refused \(500\): .*Limit for result exceeded")
 
     def test_who(self):
         """Passwords come from the environment or a file, and nowhere else."""

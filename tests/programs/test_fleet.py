@@ -104,7 +104,8 @@ class Fleet(harness.Case):
     @staticmethod
     def comparable(said):
         """Without the order of what is equally large and the numbers of
-        stacks."""
+        stacks and frames."""
+        harness.with_frames(said)
         said["functions"].sort(key=lambda f: (f["name"], f["module"] or ""))
         for stack in said["stacks"]:
             stack.pop("id", None)
