@@ -192,11 +192,15 @@ static double normal_upper(double t)
 }
 
 /* p-value of "it is not above 0"; of a value that is certain 0 or 1. */
+static double p_by_samples(const struct figure *f)
+{
+	return f->var > 0 ? normal_upper(f->value / sqrt(f->var))
+			  : !(f->value > 0);
+}
+
 static double p_of(const struct figure *f)
 {
-	const double by_samples =
-		f->var > 0 ? normal_upper(f->value / sqrt(f->var))
-			   : !(f->value > 0);
+	const double by_samples = p_by_samples(f);
 	const double by_windows =
 		f->scattered > 0 ? student_upper(f->value / sqrt(f->scattered))
 				 : !(f->value > 0);
@@ -211,6 +215,23 @@ static double p_of_contrast(const struct sp_growth *g, double first,
 	const struct figure f = figure_of(g, &c);
 
 	return p_of(&f);
+}
+
+/* (E52) "It slows down", by halves and by quarters. */
+static void test_slowing(const struct sp_growth *g, struct sp_growth_test *test)
+{
+	static const struct contrast slows[] = {
+		{{0, -SLOWS_HALF, 1, 1, 0}},
+		{{0, -SLOWS_QUARTER / 3, -SLOWS_QUARTER / 3, 1, 0}},
+	};
+
+	for (int i = 0; i < 2; i++) {
+		const struct figure f = figure_of(g, &slows[i]);
+
+		test->p_slows = fmax(test->p_slows, p_of(&f));
+		test->p_slows_sampled =
+			fmax(test->p_slows_sampled, p_by_samples(&f));
+	}
 }
 
 /* (E53) */
@@ -230,14 +251,12 @@ struct sp_growth_test sp_growth_test(const struct sp_growth *g)
 {
 	struct sp_growth_test test = {
 		.p_none = p_of_contrast(g, 1, 1, 1),
-		.p_slows = fmax(p_of_contrast(g, -SLOWS_HALF, 1, 1),
-				p_of_contrast(g, -SLOWS_QUARTER / 3,
-					      -SLOWS_QUARTER / 3, 1)),
 		.p_half = p_of_contrast(g, 0, 1, 1),
 		.p_goes_on = p_of_contrast(g, 1, -1, -1),
 		.strength = strength_of(g),
 	};
 
+	test_slowing(g, &test);
 	for (unsigned int i = 0; i < TESTED; i++)
 		test.windows[i / HALF] += g->growth[START + i] > 0;
 	return test;

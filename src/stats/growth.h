@@ -75,6 +75,8 @@ struct sp_growth_test {
 	 * (E51), each of which has to be rejected to call it a leak. */
 	double p_none;
 	double p_slows;
+	/* The latter by the samples alone, however much windows scatter. */
+	double p_slows_sampled;
 	/* p-value of "it does not grow in the second half" (E55). */
 	double p_half;
 	/* p-value of "it does not slow down" (E52). */

@@ -60,16 +60,25 @@ static bool is_late(const struct sp_leak *row, unsigned int n_clocks)
 	return true;
 }
 
-/* (E54) */
+/*
+ * (E54) By the clock of bytes a site that is most of them grows in a straight
+ * line, whatever it does.  Then that clock may say that bursts are no sign of
+ * slowing down, but not that growth goes on which slows down by time.
+ */
 static void test_row(struct sp_leak *row, const struct sp_growth_test *tests,
-		     unsigned int n_clocks)
+		     unsigned int n_clocks, bool is_own_clock)
 {
+	const double slows =
+		is_own_clock ? tests[SP_LEAK_BY_TIME].p_slows_sampled : 0;
 	double p = 1;
 
 	row->p = 1;
 	row->is_tested = row->growth[0].old >= SP_LEAK_SAMPLES;
-	for (unsigned int c = 0; c < n_clocks; c++)
-		p = fmin(p, n_clocks * p_of_clock(&tests[c], &row->in_steps));
+	for (unsigned int c = 0; c < n_clocks; c++) {
+		const double by_clock = p_of_clock(&tests[c], &row->in_steps);
+
+		p = fmin(p, n_clocks * fmax(by_clock, slows));
+	}
 	if (row->is_tested && is_late(row, n_clocks))
 		row->p = p;
 }
@@ -122,7 +131,8 @@ static void look_ahead(struct sp_leak *row, const struct sp_growth_test *t,
 }
 
 int sp_leak_judge(struct sp_leak *rows, size_t n, size_t n_sites,
-		  unsigned int n_clocks, struct sp_leak_judging *ret)
+		  unsigned int n_clocks, bool is_own_clock,
+		  struct sp_leak_judging *ret)
 {
 	double *p = calloc(n + 1, sizeof(*p)), largest, level;
 	struct sp_growth_test *tests = calloc(n + 1, sizeof(*tests));
@@ -137,7 +147,7 @@ int sp_leak_judge(struct sp_leak *rows, size_t n, size_t n_sites,
 
 		for (unsigned int c = 0; c < n_clocks; c++)
 			by[c] = sp_growth_test(&row->growth[c]);
-		test_row(row, by, n_clocks);
+		test_row(row, by, n_clocks, is_own_clock);
 		tests[i] = by[0];
 		for (unsigned int c = 1; c < n_clocks; c++) {
 			tests[i].p_goes_on =

@@ -51,8 +51,10 @@ struct sp_leak_judging {
 	size_t n_leaks;
 };
 
-/* Set what is behind `growth` in each row; `n_clocks` have been filled.  The
- * first `n_sites` of the n rows are judged together, the others are sums of
+/* Set what is behind `growth` in each row; `n_clocks` have been filled, and
+ * is_own_clock: of the bytes that windows are cut by, many are of what grows.
+ * The first `n_sites` of the n rows are judged together, the others are sums of
  * them and each by itself.  0 or -ENOMEM. */
 int sp_leak_judge(struct sp_leak *rows, size_t n, size_t n_sites,
-		  unsigned int n_clocks, struct sp_leak_judging *ret);
+		  unsigned int n_clocks, bool is_own_clock,
+		  struct sp_leak_judging *ret);

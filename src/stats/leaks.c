@@ -30,6 +30,9 @@
  * also where other programs kept the processor for a while. */
 #define UNEVEN 0.55
 
+/* Windows by bytes follow what grows if so much of them stays. */
+#define OWN_CLOCK 0.1
+
 struct teardown {
 	uint64_t begin_ns;
 	double freed; /* since then, less TEARDOWN_TIMES of what was born */
@@ -330,6 +333,14 @@ static int cut_run(struct reading *r, uint64_t from_ns, uint64_t to_ns,
 	return 0;
 }
 
+static bool is_own_clock(const struct sp_leaks *l)
+{
+	const struct sp_growth *all =
+		&l->rows[l->n_rows].growth[SP_LEAK_BY_TIME];
+
+	return all->gained[0].est_bytes > OWN_CLOCK * l->alloc_bytes;
+}
+
 static int read_twice(struct reading *r, uint64_t from_ns, uint64_t to_ns,
 		      struct sp_error *err)
 {
@@ -342,7 +353,8 @@ static int read_twice(struct reading *r, uint64_t from_ns, uint64_t to_ns,
 		e = sp_profile_walk(r->profile, NULL, NULL, take_sample, r,
 				    err);
 	if (e >= 0 && sp_leak_judge(l->rows, l->n_rows + 1, l->n_rows,
-				    r->n_clocks, &l->judging) < 0)
+				    r->n_clocks, is_own_clock(l),
+				    &l->judging) < 0)
 		e = sp_error_memory(err, r->profile->path);
 	return e;
 }

@@ -325,10 +325,13 @@ mutant("one_summit", PEAK, "test_another_summit",
 
 # ---- leaks ----
 
-# What slows down is a leak.
+# What slows down is a leak; or is by the clock of its own bytes alone.
 mutant("slow_growth_leaks", GROWTH, "test_no_false_leaks",
-       ".p_slows = fmax(p_of_contrast(g, -SLOWS_HALF, 1, 1),",
-       ".p_slows = fmin(p_of_contrast(g, 1, 1, 1),", program="leak")
+       "{{0, -SLOWS_HALF, 1, 1, 0}},\n\t\t"
+       "{{0, -SLOWS_QUARTER / 3, -SLOWS_QUARTER / 3, 1, 0}},",
+       "{{0, 1, 1, 1, 0}},\n\t\t{{0, 1, 1, 1, 0}},", program="leak")
+mutant("clock_of_its_own", LEAK, "test_no_false_leaks",
+       "fmax(by_clock, slows)", "by_clock", program="leak")
 # The program has no noise of its own.
 mutant("windows_do_not_scatter", GROWTH, "test_no_false_leaks",
        "return fmax(by_samples, by_windows);",

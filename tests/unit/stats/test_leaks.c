@@ -149,6 +149,23 @@ TEST(starved)
 	live_profile_free(&live);
 }
 
+/* What fills up is all that is allocated: by its own bytes it grows evenly. */
+TEST(filling_alone)
+{
+	struct sp_leaks *leaks;
+	struct live_profile live;
+
+	live_profile_init(&live, 1, RUN_NS);
+	for (uint64_t i = 0; i < 1000; i++)
+		add(&live, i * i, i * i + 1, 1, SP_NEVER, SP_NEVER);
+	leaks = judge_span(&live, SP_NEVER, SP_NEVER);
+	assert_true(leaks->is_uneven);
+	assert_int_not_equal(leaks->rows[0].verdict, SP_LEAK_LEAK);
+	assert_int_not_equal(leaks->rows[0].verdict, SP_LEAK_STEADY);
+	sp_leaks_free(leaks);
+	live_profile_free(&live);
+}
+
 /* One object that doubles tells nothing. */
 TEST(doubling)
 {
