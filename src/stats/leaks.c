@@ -352,9 +352,9 @@ static int read_twice(struct reading *r, uint64_t from_ns, uint64_t to_ns,
 	if (e >= 0)
 		e = sp_profile_walk(r->profile, NULL, NULL, take_sample, r,
 				    err);
-	if (e >= 0 && sp_leak_judge(l->rows, l->n_rows + 1, l->n_rows,
-				    r->n_clocks, is_own_clock(l),
-				    &l->judging) < 0)
+	if (e >= 0 &&
+	    sp_leak_judge(l->rows, l->n_rows + 1, l->n_rows, r->n_clocks,
+			  is_own_clock(l), &l->judging) < 0)
 		e = sp_error_memory(err, r->profile->path);
 	return e;
 }

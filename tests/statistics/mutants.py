@@ -17,6 +17,8 @@ import os
 import subprocess
 import sys
 
+import mutants_of_one_file
+
 Mutant = collections.namedtuple("Mutant", "name path text by new program")
 
 SAMPLER = "src/agent/thread/sampler.c"
@@ -425,6 +427,13 @@ mutant("known_to_the_end", WHOLE, "test_cut",
 mutant("share_of_its_own", ANALYSIS, "test_share_of_a_row",
        "if (!exact_total(a, &all)) {", "if (!exact_total(a, &all) || true) {",
        program="test_analysis")
+# What a profile lacks, what is said of it, and the peak.
+for path, rows, test in (
+        (WHOLE, mutants_of_one_file.WHOLE, "test_whole_of"),
+        ("src/text/lack.c", mutants_of_one_file.LACK, "test_lack"),
+        (PEAK, mutants_of_one_file.PEAK, "test_peak")):
+    for name, old, new, by in rows:
+        mutant(name, path, by, old, new, program=test)
 # A function that is inlined on one side is new, and a regression.
 mutant("inlining_is_new", MOVED, "test_other_inlining",
        "if (is_own[frame] && d + 1 < depth &&",

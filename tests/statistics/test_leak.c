@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Twenty-one kinds of call sites, simulated: which are called a leak, and after how
- * long. False alarm: 1e-7; 20 s.
+ * Twenty-one kinds of call sites, simulated: which are called a leak, and after
+ * how long. False alarm: 1e-7; 20 s.
  *
  * Claims (E51 to E55).  Of fourteen kinds of sites that do not leak none is
  * called a leak in more than 1 % of the runs, at any length, be it all of its
@@ -25,11 +25,11 @@
 #include "support/live_profile.h"
 #include "support/test.h"
 
-#define RUN_NS  1000000000u
-#define PERIOD  65536u
-#define SIZE    64u
-#define SEEDS   100
-#define LONG    1000u /* longer runs are fewer */
+#define RUN_NS 1000000000u
+#define PERIOD 65536u
+#define SIZE   64u
+#define SEEDS  100
+#define LONG   1000u /* longer runs are fewer */
 
 static struct sp_rng rng;
 
@@ -188,7 +188,8 @@ static void day(const struct making *m, double n)
 {
 	const double length = between(0.08, 0.5), begin = uniform();
 
-	for (double t = exponential(0.05 / n); t < 1; t += exponential(0.05 / n))
+	for (double t = exponential(0.05 / n); t < 1;
+	     t += exponential(0.05 / n))
 		if (2 * uniform() < 1 + sin(2 * M_PI * (t / length + begin)))
 			add(m, t, t + exponential(0.1));
 }
@@ -309,8 +310,8 @@ static unsigned int asked; /* SAMPLEPROF_TEST_SEEDS; 0: the short form */
 static unsigned int seeds;
 
 /* The verdicts of a program that has these kinds, in their order. */
-static void judge(unsigned int from, unsigned int to, double n, unsigned int way,
-		  struct outcome *out, unsigned int seed)
+static void judge(unsigned int from, unsigned int to, double n,
+		  unsigned int way, struct outcome *out, unsigned int seed)
 {
 	static struct sp_stack stacks[KINDS];
 	uint32_t rows[KINDS];
@@ -333,13 +334,13 @@ static void judge(unsigned int from, unsigned int to, double n, unsigned int way
 	if (from <= PLAIN && PLAIN < to && way == TOGETHER) {
 		const struct sp_leak *row = &leaks->rows[PLAIN - from];
 		/* as many windows as are not the start, of all */
-		const double truth =
-			n * SIZE / sp_inclusion_probability(SIZE, PERIOD) *
-			(SP_GROWTH_WINDOWS - SP_GROWTH_START) /
-			SP_GROWTH_WINDOWS;
+		const double truth = n * SIZE /
+				     sp_inclusion_probability(SIZE, PERIOD) *
+				     (SP_GROWTH_WINDOWS - SP_GROWTH_START) /
+				     SP_GROWTH_WINDOWS;
 
-		out->covered += row->bytes.lo <= truth &&
-				truth <= row->bytes.hi;
+		out->covered +=
+			row->bytes.lo <= truth && truth <= row->bytes.hi;
 		out->longer[seed] = row->longer;
 	}
 	sp_leaks_free(leaks);

@@ -24,6 +24,7 @@ TEST(whole)
 
 	assert_true(sp_whole_is_all(&w) && !sp_whole_peak_is_least(&w));
 	assert_false(sp_whole_is_unknown_at(&w, SP_NEVER));
+	assert_true(!w.is_full && !w.is_turned && !w.n_lacking);
 	/* What was discarded is no lack of what is shown. */
 	p.discarded_bytes = 1;
 	w = sp_whole_of(&p);
@@ -58,6 +59,12 @@ TEST(damaged)
 	w = sp_whole_of(&p);
 	assert_true(w.is_damaged && !w.is_cut);
 	assert_true(sp_whole_is_unknown_at(&w, 1));
+	p.damaged_records = 0;
+	p.ignored_bytes = 1;
+	p.known_ns = 5;
+	w = sp_whole_of(&p);
+	assert_true(w.is_damaged && !sp_whole_is_all(&w));
+	assert_int_equal(w.known_ns, 5);
 }
 
 /* The frees that are missing are those after it. */
@@ -92,6 +99,83 @@ TEST(lost_frees)
 	p.has_frees = false;
 	w = sp_whole_of(&p);
 	assert_true(sp_whole_is_all(&w));
+}
+
+/* Of each kind of loss: does it take samples, or frees? */
+TEST(losses)
+{
+	static const bool is_sample[SP_LOSS_COUNT] = {
+		[SP_LOSS_NO_LANE] = true,
+		[SP_LOSS_FILE_FULL] = true,
+		[SP_LOSS_NO_FILE] = true,
+		[SP_LOSS_NESTED] = true,
+	};
+	static const bool is_free[SP_LOSS_COUNT] = {
+		[SP_LOSS_LIVE_TABLE] = true,
+		[SP_LOSS_FREE_DROPPED] = true,
+	};
+
+	for (int kind = 0; kind < SP_LOSS_COUNT; kind++) {
+		struct sp_profile p = profile_of(1000, 1);
+		struct sp_whole w;
+
+		p.losses[kind] = 1;
+		w = sp_whole_of(&p);
+		assert_int_equal(sp_profile_lost_samples(&p), is_sample[kind]);
+		assert_int_equal(w.is_starved, is_sample[kind]);
+		assert_int_equal(w.lacks_frees, is_free[kind]);
+		assert_int_equal(w.known_ns == 0, is_free[kind]);
+		assert_int_equal(sp_whole_is_all(&w),
+				 !is_sample[kind] && !is_free[kind]);
+		assert_int_equal(sp_whole_peak_is_least(&w),
+				 is_sample[kind] || is_free[kind]);
+	}
+}
+
+/* Each reason by itself is one. */
+TEST(one_reason)
+{
+	for (int i = 0; i < 5; i++) {
+		const struct sp_whole w = {.is_damaged = i == 1,
+					   .is_full = i == 2,
+					   .is_starved = i == 3,
+					   .lacks_frees = i == 4};
+
+		assert_int_equal(sp_whole_is_all(&w), !i);
+		assert_int_equal(sp_whole_peak_is_least(&w), i > 0);
+	}
+}
+
+/* Of several processes what is alive is that of those which are known. */
+TEST(parts)
+{
+	struct sp_part parts[3] = {{.is_cut = true},
+				   {.lost_ns = 7},
+				   {.lost_ns = 9, .is_cut = true}};
+	struct sp_profile p = profile_of(1000, 4096);
+	struct sp_whole w;
+
+	p.parts = parts;
+	p.n_parts = 3;
+	w = sp_whole_of(&p);
+	assert_int_equal(w.n_parts, 3);
+	assert_int_equal(w.n_lacking, 2);
+	assert_int_equal(w.n_cut, 1);
+	assert_true(w.has_rest);
+	parts[0].lost_ns = 5;
+	w = sp_whole_of(&p);
+	assert_int_equal(w.n_lacking, 3);
+	assert_int_equal(w.n_cut, 2);
+	assert_false(w.has_rest);
+	parts[0].lost_ns = parts[1].lost_ns = parts[2].lost_ns = 0;
+	w = sp_whole_of(&p);
+	assert_true(!w.n_lacking && !w.has_rest);
+	/* One says it itself. */
+	p.n_parts = 1;
+	assert_int_equal(sp_whole_of(&p).n_lacking, 0);
+	p.is_cut = true;
+	w = sp_whole_of(&p);
+	assert_true(w.n_lacking == 1 && !w.has_rest);
 }
 
 /* A thousandth, or a tenth of the square root, whichever is more. */
