@@ -246,13 +246,19 @@ static double half_by_welch(const struct sp_runs *old,
 	return student_quantile(confidence, freedom) * sqrt(a + b);
 }
 
+static double relative_noise(const struct sp_runs *runs)
+{
+	return runs->mean > 0 ? runs->noise / square_of(runs->mean) : 0;
+}
+
 /*
  * (E45) The side of fewer runs is as noisy as the other; whether those are out
  * of the ordinary depends on the tail of the noise, of which a few runs say
  * little: limits are the wider ones of the values and of their logarithms, the
  * latter of a single run with less than half of the degrees of freedom: with
- * half, sums of heavy tails gave 0.55 to 0.7 % alarms of 0.5 %.  Nothing with
- * one run on each.
+ * half, sums of heavy tails gave 0.55 to 0.7 % alarms of 0.5 %.  What sampling
+ * explains of the logarithms' variance has no such tail.  Nothing with one run
+ * on each.
  */
 #define SINGLE_FREEDOM 0.45
 
@@ -267,6 +273,7 @@ static struct distances distances_uneven(const struct sp_runs *old,
 	const double var = fmax(pooled(old, old->var, new, new->var),
 				fmax(old->noise, new->noise));
 	const double log_var = pooled(old, old->log_var, new, new->log_var);
+	const double sampled = fmax(relative_noise(old), relative_noise(new));
 	const double by_runs = sqrt(var * (square_of(factor) / (double)old->n +
 					   1 / (double)new->n));
 	const double t = student_quantile(
@@ -278,7 +285,9 @@ static struct distances distances_uneven(const struct sp_runs *old,
 		return both_ways(0);
 	if (!isfinite(log_var) || !(new->mean > 0))
 		return both_ways(t * by_runs);
-	ratio = t * sqrt(log_var * (1 / (double)old->n + 1 / (double)new->n));
+	ratio = sqrt((square_of(t) * fmax(log_var - sampled, 0) +
+		      square_of(normal_two_sided(confidence)) * sampled) *
+		     (1 / (double)old->n + 1 / (double)new->n));
 	return (struct distances){fmax(half, -new->mean *expm1(-ratio)),
 				  fmax(half, new->mean *expm1(ratio))};
 }

@@ -373,6 +373,10 @@ mutant("few_are_welch", COMPARE, "test_totals_with_tails",
        "if (old->n == new->n)", "if (!is_single || old->n == new->n)",
        program="tails")
 
+# What sampling explains is noise of the program that may have heavy tails.
+mutant("sampling_has_tails", COMPARE, "test_what_is_alive",
+       "fmax(log_var - sampled, 0)", "log_var", program="power")
+
 # Exact totals that agree say nothing of the rows.
 mutant("agreement_says_nothing", COMPARE, "test_same_each_time",
        "noise && noise->is_bounded && !sp_run_is_wild",

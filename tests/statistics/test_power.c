@@ -7,7 +7,9 @@
  * 100 programs that did not change is called a regression (E27 to E31, E56).
  * Where the line "would find" promises a change, in 95 % of runs, it is found
  * (E32): in 0.9 of them at least.  A program that always does the same is
- * looked at no less closely by several runs than by one.
+ * looked at no less closely by several runs than by one.  Limits on live, peak
+ * and temporary bytes have one law, by which several old runs and one new show
+ * growth beyond sampling (E45).
  *
  * H0, for each cell of runs, noise and change: the rate of false alarms is
  * 0.01, that of promises kept 0.95 but for 0.03 of approximation.  Statistics,
@@ -233,6 +235,121 @@ TEST(with_noise)
 
 			run(&c);
 		}
+}
+
+/* ---- what is alive, at its peak, or temporary ---- */
+
+#define OBJECT_BYTES  512
+#define ALIVE_SAMPLES 1500
+
+static const struct noise none = {"none", 0, 0, 0};
+static const struct noise wide = {"60 %", 0.6, 0, 0};
+
+/* A run of which that much is in every view. */
+static struct sp_summary *record_view(double bytes, const struct noise *noise)
+{
+	static const struct sp_law_used used = {.always_large = true};
+	struct sp_summary *run = gate_run_new(R);
+	const double s = noise->each;
+	const double factor = s > 0 ? exp(s * normal() - s * s / 2) : 1;
+	const uint64_t n = (uint64_t)(factor * bytes / OBJECT_BYTES + 0.5);
+	struct sp_acc acc;
+
+	run->exact_alloc_bytes = (uint64_t)(20 * bytes);
+	sp_acc_init(&acc, R);
+	sp_acc_add_many(&acc, &used, OBJECT_BYTES, sampled_of(n, OBJECT_BYTES),
+			0, R);
+	for (int view = 0; view < SP_SUMMARY_VIEWS; view++)
+		run->bytes[view] = sp_estimate_bytes_p3(&acc, run->level);
+	return run;
+}
+
+struct view_cell {
+	unsigned int runs[2]; /* old, new */
+	const struct noise *noise;
+	double growth;
+	unsigned int least; /* that have to be found */
+	unsigned int found, promised, kept;
+};
+
+#define VIEW_PAIRS 100
+
+static void one_view_pair(struct view_cell *c, const struct sp_limits *limits)
+{
+	struct sp_summary *runs[2][RUNS];
+	struct sp_paths paths = {0};
+	struct sp_pair pair = {.old = {runs[0], c->runs[0]},
+			       .new = {runs[1], c->runs[1]},
+			       .paths = &paths};
+	struct sp_check *check;
+	struct sp_error err;
+	bool is_found;
+
+	for (int s = 0; s < 2; s++)
+		for (unsigned int i = 0; i < c->runs[s]; i++)
+			runs[s][i] =
+				record_view(ALIVE_SAMPLES * (double)R *
+						    (s ? 1 + c->growth : 1),
+					    c->noise);
+	assert_int_equal(sp_check_new(&pair, limits, false, &check, &err), 0);
+	is_found = check->findings[0].verdict == SP_VERDICT_REGRESSION;
+	/* One law for all three. */
+	for (size_t i = 1; i < 3; i++) {
+		assert_int_equal(check->findings[i].verdict,
+				 check->findings[0].verdict);
+		assert_true(check->findings[i].detectable ==
+			    check->findings[0].detectable);
+	}
+	c->found += is_found;
+	if (check->findings[0].detectable <= c->growth) {
+		c->promised++;
+		c->kept += is_found;
+	}
+	sp_check_free(check);
+	for (int s = 0; s < 2; s++)
+		for (unsigned int i = 0; i < c->runs[s]; i++)
+			sp_summary_free(runs[s][i]);
+	sp_paths_done(&paths);
+}
+
+static void run_view(struct view_cell *c)
+{
+	static const char *const texts[] = {"live_bytes=+0%", "peak_bytes=+0%",
+					    "temporary_bytes=+0%"};
+	struct sp_limits limits = {0};
+	struct sp_error err;
+
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(sp_limits_add(&limits, texts[i], &err), 0);
+	for (unsigned int i = 0; i < VIEW_PAIRS; i++)
+		one_view_pair(c, &limits);
+	sp_limits_done(&limits);
+	print_message("alive, %s, %u:%u, +%g %%: found %u of %u, promised %u, "
+		      "kept %u\n",
+		      c->noise->name, c->runs[0], c->runs[1], 100 * c->growth,
+		      c->found, VIEW_PAIRS, c->promised, c->kept);
+	if (!(c->growth > 0))
+		assert_true(c->found <= most_of(VIEW_PAIRS, 0.01));
+	assert_true(c->found >= c->least);
+	assert_true(c->promised - c->kept <= most_of(c->promised, 0.08));
+}
+
+/* `least`: 5.4 standard deviations below 100, 60 and 80 %. */
+TEST(what_is_alive)
+{
+	struct view_cell cells[] = {
+		{{1, 1}, &none, 0, 0, 0, 0, 0},
+		{{3, 1}, &none, 0, 0, 0, 0, 0},
+		{{3, 1}, &wide, 0, 0, 0, 0, 0},
+		{{5, 1}, &none, 0, 0, 0, 0, 0},
+		{{5, 1}, &wide, 0, 0, 0, 0, 0},
+		{{1, 1}, &none, 0.3, 97, 0, 0, 0},
+		{{3, 1}, &none, 0.6, 34, 0, 0, 0},
+		{{5, 1}, &none, 0.3, 59, 0, 0, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++)
+		run_view(&cells[i]);
 }
 
 /* Between single runs noise is not seen, whatever it is. */
