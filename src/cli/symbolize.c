@@ -16,6 +16,7 @@
 #include "copy/packfile.h"
 #include "copy/symbolfile.h"
 #include "read/load.h"
+#include "read/running.h"
 #include "read/source.h"
 #include "text/output.h"
 
@@ -258,9 +259,11 @@ static int copy_chunks(struct sp_source *from, struct sink *sink)
 	}
 }
 
-static int check_profile(const struct sp_profile *p, struct sp_error *err)
+static int check_profile(const struct sp_profile *p, bool is_written,
+			 struct sp_error *err)
 {
-	if (p->end == SP_PROFILE_END_RUNNING)
+	if (p->end == SP_PROFILE_END_RUNNING ||
+	    (p->end == SP_PROFILE_END_KILLED && is_written))
 		return sp_error_set(err, -EBUSY, p->path,
 				    "its process still runs: symbolize it when "
 				    "that has ended");
@@ -408,6 +411,7 @@ struct job {
 	const struct sp_rights *rights; /* that count; NULL: as they are */
 	bool is_owner_other; /* root works on another user's profile */
 	bool is_acting;      /* root, as the owner, to open it */
+	bool is_written;     /* some process has it mapped for that */
 	struct sp_output *output;
 };
 
@@ -434,6 +438,21 @@ static int open_as_user(struct job *j, struct sp_error *err)
 	return r;
 }
 
+/* Into some processes their own user cannot look. */
+static bool is_written(const char *path)
+{
+	struct sp_file_header header;
+	struct sp_source s;
+	const bool is_mapped = sp_source_open(&s, path, NULL) == 0 &&
+			       !s.unpacker &&
+			       sp_source_read(&s, &header, sizeof(header), 0) ==
+				       sizeof(header) &&
+			       sp_running(&header, s.fd);
+
+	sp_source_close(&s);
+	return is_mapped;
+}
+
 static int open_profile(struct job *j, struct sp_error *err)
 {
 	const struct sp_symbolize_options *o = j->options;
@@ -449,6 +468,7 @@ static int open_profile(struct job *j, struct sp_error *err)
 		(j->is_acting || !sp_place_is_trusted(j->st.st_uid));
 	if (j->is_owner_other)
 		sp_rights_of(j->st.st_uid, &j->owner);
+	j->is_written = j->is_owner_other && is_written(o->file);
 	j->rights = o->rights           ? o->rights
 		    : j->is_owner_other ? &j->owner
 					: NULL;
@@ -501,7 +521,7 @@ static int work(void *arg, void *answer, struct sp_error *err)
 			    &profile, err);
 	if (r < 0)
 		return r;
-	r = check_profile(profile, err);
+	r = check_profile(profile, j->is_written, err);
 	if (r >= 0)
 		r = copy_file(profile, o, j->output, &unread, ret, err);
 	memcpy(ret->note, unread.note, sizeof(ret->note));

@@ -435,6 +435,20 @@ class Named(harness.Case):
         self.assertIn("--user says who may", self.symbolize(
             path, "-o", path, code=1, prefix=powerless))
 
+    def test_process_that_its_user_cannot_look_at(self):
+        """Only root sees that it still writes the file."""
+        path = os.path.join(self.place, "x.sprof")
+        process = self.start(
+            self.become("/usr/bin/python3", "-c", "import ctypes\n"
+                        "ctypes.CDLL(None).prctl(4, 0)\n"
+                        "print('ready', flush=True)\ninput()"),
+            stdin=subprocess.PIPE, settings={"period": "32K"},
+            env={"SAMPLEPROF_OUT": path, "SAMPLEPROF_FOLLOW":
+                 os.path.basename(os.path.realpath("/usr/bin/python3"))})
+        self.addCleanup(process.communicate)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        self.assertIn("still runs", self.symbolize(path, "-o", path, code=1))
+
     def test_path_that_only_root_can_walk(self):
         path = self.record("--no-symbols")
         os.chmod(self.program, 0o755)
