@@ -6,6 +6,7 @@ a file shared by `dwz -m`, a debug file.  Inlined functions are there, or a
 note says which file is missing."""
 
 import os
+import re
 import subprocess
 
 import harness
@@ -111,6 +112,15 @@ class DebugInfo(harness.Case):
         os.unlink(os.path.join(self.dir, "app.dbg"))
         self.assertIn("was moved to app.dbg, which is not there",
                       self.look()[1])
+
+    def test_stripped_library(self):
+        """The command that installs what has its names."""
+        self.build("-g", "-Wl,--no-as-needed")
+        notes = self.look()[1]
+        found = re.search(r"is stripped: (\S+) has its names", notes)
+        if not found:
+            self.skipTest("libstdc++ is not stripped, or of no package")
+        self.assertRegex(notes, "install " + re.escape(found[1]) + " # as root")
 
     def test_none(self):
         self.build("-g0")
