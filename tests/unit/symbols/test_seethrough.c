@@ -143,6 +143,9 @@ TEST(libraries)
 		"QArrayData::allocate(unsigned long, unsigned long, unsigned "
 		"long, QFlags<QArrayData::AllocationOption>)",
 		"QListData::realloc_grow(int)",
+		"AllocateHeap(unsigned long, MEMFLAGS)",
+		"Arena::grow(unsigned long, int)",
+		"v8::internal::AllocWithRetry(unsigned long, void*)",
 		"QArrayData::allocate2(QArrayData**, long long, "
 		"QArrayData::AllocationOption)",
 		NULL};
