@@ -47,11 +47,13 @@ TEST(known_until)
 	w = (struct sp_whole){.lacks_frees = true};
 	assert_said(&w, "frees were lost: what was alive is not known");
 	w = (struct sp_whole){.is_cut = true, .known_ns = 2900000000};
-	assert_said(&w, "the file is cut short: what was alive is known until "
-			"2.900 s");
+	assert_said(
+		&w,
+		"the file is cut short: what was alive is known until 2.900 s");
 	w.n_parts = w.n_lacking = 1;
-	assert_said(&w, "the file is cut short: what was alive is known until "
-			"2.900 s");
+	assert_said(
+		&w,
+		"the file is cut short: what was alive is known until 2.900 s");
 }
 
 TEST(several)
@@ -63,17 +65,17 @@ TEST(several)
 			     .n_cut = 1,
 			     .has_rest = true};
 
-	assert_said(&w, "1 of 3 processes is not known to the end (the file is "
-			"cut short): what was alive is at least that of the "
-			"others");
+	assert_said(&w,
+		    "1 of 3 processes is not known to the end (its file is cut "
+		    "short): live bytes are at least those of the others");
 	w.n_lacking = 2;
 	assert_said(&w, "2 of 3 processes are not known to the end (files are "
-			"cut short or damaged, were full, or lost frees): what "
-			"was alive is at least that of the others");
+			"cut short or damaged, were full, or lost frees): live "
+			"bytes are at least those of the others");
 	w.n_cut = 0;
 	assert_said(&w, "2 of 3 processes are not known to the end (files are "
-			"damaged, were full, or lost frees): what was alive is "
-			"at least that of the others");
+			"damaged, were full, or lost frees): live bytes are at "
+			"least those of the others");
 	w.n_cut = w.n_lacking = 3;
 	w.has_rest = false;
 	assert_said(&w, "3 of 3 processes are not known to the end (the files "
@@ -126,15 +128,15 @@ TEST(end_of_several)
 {
 	assert_string_equal(end_of(2, false, false).text,
 			    "was killed by signal 9");
-	assert_string_equal(end_of(2, false, true).text,
-			    "was killed by signal 9, of 1 the file is cut "
-			    "short");
-	assert_string_equal(end_of(2, true, true).text,
-			    "was killed by signal 9, of 2 the file is cut "
-			    "short");
-	assert_string_equal(end_of(1, true, false).text,
-			    "the file is cut short; the process was killed by "
-			    "signal 9");
+	assert_string_equal(
+		end_of(2, false, true).text,
+		"was killed by signal 9; 1 of 2 files is cut short");
+	assert_string_equal(
+		end_of(2, true, true).text,
+		"was killed by signal 9; 2 of 2 files are cut short");
+	assert_string_equal(
+		end_of(1, true, false).text,
+		"the file is cut short; the process was killed by signal 9");
 }
 
 TEST(json)
