@@ -317,7 +317,7 @@ class Case(unittest.TestCase):
         full = {k: v for k, v in os.environ.items()
                 if not k.startswith(("SAMPLEPROF_", "LD_", "MALLOC_"))}
         full["LC_ALL"] = "C"
-        full["HOME"] = "/nonexistent"
+        full["HOME"] = os.path.join(self.dir, "home")  # root can make any
         libraries = ([_library()] if shim else []) + list(preload)
         if libraries:
             full["LD_PRELOAD"] = " ".join(libraries)
