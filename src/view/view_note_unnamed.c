@@ -245,11 +245,12 @@ static void print_pattern(FILE *out, const struct stripped *all)
 	fputs(all->n_libraries > 1 ? ")\\.'" : "\\.'", out);
 }
 
+/* A profile from a database came from a file. */
 static void print_file(FILE *out, const struct sp_profile *p)
 {
 	putc(' ', out);
 	if (p->n_parts == 1)
-		sp_text_print_shell(out, p->path);
+		sp_text_print_shell(out, p->parts[0].path);
 	else
 		fputs("FILE", out);
 }
