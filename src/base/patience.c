@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <sched.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,24 +24,24 @@
 #endif
 #define RESOLVE_FROM_CACHE 0x20
 
-#define STACK_BYTES 32768u
+#define STACK_BYTES 65536u
 #define BYTES_MAX   (1u << 20)
 #define LEAST_NS    20000000u
 #define FORGET_NS   60000000000ull
-/* For a child that was killed, and for one that has no processor yet. */
-#define KILLED_NS 1000000000u
-#define BEGUN_NS  20000000000ull
+#define LEFT_MAX    64u
 
 struct how {
 	uint64_t flags, mode, resolve;
 };
 
-/* All that the child and the kernel write: if the child cannot be ended, it is
- * left to it. */
+/* The kernel writes to it as long as the call goes on, so the caller and the
+ * thread have a share each, and whoever gives up the last one frees it. */
 struct job {
 	long number, args[6], result;
-	_Atomic int tid; /* 0: the child has ended */
-	_Atomic bool has_begun, has_result;
+	size_t room;
+	bool is_left; /* the caller waits no more */
+	_Atomic int shares;
+	_Atomic uint32_t has_result; /* a futex */
 	union {
 		struct {
 			struct how how;
@@ -56,13 +55,13 @@ struct job {
 			struct iovec here, there;
 		} memory;
 	} in;
-	_Alignas(16) char stack[STACK_BYTES];
 	char bytes[];
 };
 
 static _Atomic uint64_t missed_ns; /* when; 0: never */
 static _Atomic uint64_t time_ns = SP_PATIENCE_NS;
 static _Atomic uint64_t waited_ns;
+static _Atomic unsigned int n_left;
 
 static uint64_t get_time(void)
 {
@@ -94,99 +93,105 @@ static struct job *new_job(size_t bytes, long number)
 	if (job == MAP_FAILED)
 		return NULL;
 	job->number = number;
+	job->room = bytes;
+	atomic_store(&job->shares, 2);
 	return job;
 }
 
-/* Nothing of the C library but this, whose memory is that of the parent. */
-static int make_call(void *arg)
+static void give_up(struct job *job)
+{
+	if (atomic_fetch_sub(&job->shares, 1) != 1)
+		return;
+	if (job->is_left) {
+		if (job->result >= 0 &&
+		    (job->number == SYS_openat || job->number == SYS_openat2))
+			close((int)job->result);
+		atomic_fetch_sub(&n_left, 1);
+	}
+	munmap(job, sizeof(*job) + job->room);
+}
+
+static void *make_call(void *arg)
 {
 	struct job *job = arg;
 	const long *a = job->args;
 
-	atomic_store(&job->has_begun, true);
 	job->result = syscall(job->number, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (job->result < 0)
 		job->result = -errno;
-	atomic_store(&job->has_result, true);
-	return 0;
+	atomic_store(&job->has_result, 1);
+	syscall(SYS_futex, &job->has_result, FUTEX_WAKE_PRIVATE, 1, NULL, NULL,
+		0);
+	give_up(job);
+	return NULL;
 }
 
-/* False: it has not ended in that time. */
-static bool wait_for_end(struct job *job, uint64_t ns)
+/* False: there is none in that time. */
+static bool wait_for_result(struct job *job, uint64_t ns)
 {
 	const uint64_t until = sp_clock_ns() + ns;
-	uint64_t now;
-	int tid;
 
-	while ((tid = atomic_load(&job->tid)) != 0) {
+	while (!atomic_load(&job->has_result)) {
+		const uint64_t now = sp_clock_ns();
 		struct timespec left;
 
-		now = sp_clock_ns();
 		if (now >= until)
 			return false;
 		left.tv_sec = (time_t)((until - now) / 1000000000u);
 		left.tv_nsec = (long)((until - now) % 1000000000u);
-		syscall(SYS_futex, &job->tid, FUTEX_WAIT, tid, &left, NULL, 0);
+		syscall(SYS_futex, &job->has_result, FUTEX_WAIT_PRIVATE, 0,
+			&left, NULL, 0);
 	}
 	return true;
 }
 
-/* Its handlers are ours, and would run twice. */
-static pid_t start_child(struct job *job)
+/* Signals are the caller's. */
+static bool start_thread(struct job *job, pthread_t *ret)
 {
+	pthread_attr_t attributes;
 	sigset_t all, before;
-	pid_t child;
+	int r;
 
-	atomic_store(&job->tid, -1);
+	if (pthread_attr_init(&attributes) != 0)
+		return false;
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before);
-	child = clone(make_call, job->stack + STACK_BYTES,
-		      CLONE_VM | CLONE_FILES | CLONE_CHILD_CLEARTID, job, NULL,
-		      NULL, &job->tid);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	return child;
-}
-
-/* False: the job is the child's for ever. */
-static bool run(struct job *job)
-{
-	const uint64_t ns = get_time();
-	const pid_t child = start_child(job);
-
-	/* The user has as many processes as he may have. */
-	if (child < 0) {
-		make_call(job);
-		return true;
-	}
-	if (!wait_for_end(job, ns) &&
-	    (atomic_load(&job->has_begun) || !wait_for_end(job, BEGUN_NS))) {
-		kill(child, SIGKILL);
-		if (!wait_for_end(job, KILLED_NS)) {
-			note_miss(ns);
-			return false;
-		}
-	}
-	while (waitpid(child, NULL, __WALL) < 0 && errno == EINTR)
-		;
-	if (!atomic_load(&job->has_result)) {
-		note_miss(ns);
-		job->result = -ETIMEDOUT;
-	}
-	return true;
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(ret, &attributes, make_call, job);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return r == 0;
 }
 
 /* Frees the job after its bytes are copied. */
-static long finish(struct job *job, size_t room, void *to, const void *from,
-		   size_t bytes)
+static long finish(struct job *job, void *to, const void *from, size_t bytes)
 {
-	long result;
+	const uint64_t ns = get_time();
+	long result = -ETIMEDOUT;
+	bool is_started;
+	pthread_t thread;
 
-	if (!run(job))
-		return -ETIMEDOUT;
-	result = job->result;
-	if (result >= 0 && to)
-		memcpy(to, from, bytes ? bytes : (size_t)result);
-	munmap(job, sizeof(*job) + room);
+	if (atomic_load(&n_left) >= LEFT_MAX) {
+		munmap(job, sizeof(*job) + job->room);
+		return result;
+	}
+	is_started = start_thread(job, &thread);
+	/* The user has as many threads as he may have: it is asked here. */
+	if (!is_started)
+		make_call(job);
+	if (!is_started || wait_for_result(job, ns)) {
+		result = job->result;
+		if (result >= 0 && to)
+			memcpy(to, from, bytes ? bytes : (size_t)result);
+		if (is_started)
+			pthread_join(thread, NULL);
+	} else {
+		note_miss(ns);
+		job->is_left = true;
+		atomic_fetch_add(&n_left, 1);
+		pthread_detach(thread);
+	}
+	give_up(job);
 	return result;
 }
 
@@ -234,7 +239,7 @@ int sp_patience_open(int dir, const char *path, int flags, uint64_t resolve)
 	job->args[1] = (long)job->in.open.path;
 	job->args[2] = resolve ? (long)&job->in.open.how : flags;
 	job->args[3] = resolve ? (long)sizeof(job->in.open.how) : 0;
-	return (int)finish(job, 0, NULL, NULL, 0);
+	return (int)finish(job, NULL, NULL, 0);
 }
 
 int sp_patience_stat(int fd, const char *path, struct stat *ret)
@@ -251,7 +256,7 @@ int sp_patience_stat(int fd, const char *path, struct stat *ret)
 	job->args[1] = (long)job->in.stat.path;
 	job->args[2] = (long)&job->in.stat.st;
 	job->args[3] = AT_EMPTY_PATH;
-	return (int)finish(job, 0, ret, &job->in.stat.st, sizeof(*ret));
+	return (int)finish(job, ret, &job->in.stat.st, sizeof(*ret));
 }
 
 ssize_t sp_patience_read(int fd, void *to, size_t bytes, off_t at)
@@ -271,7 +276,7 @@ ssize_t sp_patience_read(int fd, void *to, size_t bytes, off_t at)
 	job->args[1] = (long)job->bytes;
 	job->args[2] = (long)n;
 	job->args[3] = (long)at;
-	return finish(job, n, to, job->bytes, 0);
+	return finish(job, to, job->bytes, 0);
 }
 
 ssize_t sp_patience_memory(pid_t pid, uint64_t from, void *to, size_t bytes)
@@ -288,5 +293,5 @@ ssize_t sp_patience_memory(pid_t pid, uint64_t from, void *to, size_t bytes)
 	job->args[2] = 1;
 	job->args[3] = (long)&job->in.memory.there;
 	job->args[4] = 1;
-	return finish(job, n, to, job->bytes, 0);
+	return finish(job, to, job->bytes, 0);
 }

@@ -9,9 +9,9 @@
 /*
  * System calls that another process may have to answer: one that serves a file
  * system (FUSE), or the pages of a memory that is read (userfaultfd).  It may
- * never do so, and nothing but the end of the caller ends such a call.  So a
- * child that shares our memory and descriptors makes it, and is killed when
- * there is no answer in time.  Offline code only.
+ * never do so, and nothing but the end of the process ends such a call.  So a
+ * thread makes it, and is left to it when there is no answer in time; it ends
+ * with the process.  Of 64 that are left none is added.  Offline code only.
  *
  * What the call gives, or -errno; -ETIMEDOUT: no answer.  After that the
  * following calls have half of the time, so that many of them take little
@@ -23,7 +23,7 @@
 unsigned int sp_patience_waited_ms(void);
 
 /* Is it a regular file on a device?  Then the kernel itself answers, and no
- * child is made. */
+ * thread is made. */
 bool sp_patience_has_disk(int fd);
 
 /* `resolve` is that of openat2(), or 0. */

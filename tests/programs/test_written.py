@@ -63,7 +63,8 @@ class Closed(harness.Case):
             right = f.read()
         for closed in "<&-", ">&-", "2>&-", "<&- >&- 2>&-":
             self.execute("sh", "-c", '"$@" ' + closed, "sh",
-                         "strace", "-qq", "-e", "trace=openat", "-o", "calls",
+                         "strace", "-qq", "-e", "trace=openat,openat2", "-o",
+                         "calls",
                          harness.tool(), "symbolize", profile, "-o", "closed",
                          shim=False, clean=False)
             with open(os.path.join(self.dir, "closed"), "rb") as f:
@@ -407,7 +408,7 @@ class Named(harness.Case):
             said = self.symbolize(path, "-o", path, code=1, prefix=(
                 harness.require("strace", "strace"), "-fqq", "-o", "/dev/null",
                 "-P", self.program, "-e",
-                f"inject=openat:signal={number}:when=1"))
+                f"inject=openat,openat2:signal={number}:when=1"))
             self.assertIn(f"{path}: nothing was written: ", said)
             self.assertIn(name, said)
             with open(path, "rb") as f:
