@@ -194,6 +194,24 @@ class Hosts(harness.Case):
         self.assertGreaterEqual(profile.exact[1], 100)
         self.check_unseen(profile, "malloc")
 
+    def test_library_between_us_and_the_allocator(self):
+        """It has a malloc, and no operators: those are of the allocator, whose
+        own malloc is not asked."""
+        between = harness.require(harness.LIBDIR + "libmemusage.so", "libc6")
+        result = self.execute(
+            harness.target("program_operators_tcmalloc_minimal"), 2, 20,
+            "nothrow", period=1, preload=(between,),
+            env={"MEMUSAGE_OUTPUT": "/dev/null"})
+        profile = result.profile()
+        values = result.values()
+        self.assertEqual(values["measured"], values["truth"])
+        for name in (v for v in values if v.startswith("call_")):
+            self.assertEqual(
+                profile.allocated_under(f"(anonymous namespace)::{name}"),
+                values[name])
+        self.assertGreaterEqual(profile.exact[1], values["truth"][1])
+        self.assertEqual(profile.samples, profile.exact[1])
+
     def test_kin_of_malloc_before_us(self):
         """A program with an aligned_alloc of its own, and malloc of ours."""
         source = os.path.join(self.dir, "kin.c")
