@@ -6,7 +6,6 @@ the message for a moment without a ledger."""
 import collections
 import json
 import os
-import signal
 import subprocess
 
 import harness
@@ -100,11 +99,7 @@ class Metric(test_rss_stored.Case):
 
     def test_near_peak(self):
         """Of a process that was killed."""
-        run, _ = self.start_run("--rss-at-peak", how="kill", period=1)
-        # A look at its RSS is taken every 100 ms at most.
-        harness.wait_until(lambda: test_rss.rss(self.out).returncode == 0)
-        _, stderr = run.communicate(b"x")
-        self.assertEqual(run.returncode, -signal.SIGKILL, stderr)
+        self.run_to_peak(period=1)
         self.assertIn("its resident pages at the end were not recorded: "
                       "`sampleprof run --rss` does it; it has: peak",
                       self.said("--metric", "resident"))
