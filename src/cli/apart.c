@@ -6,6 +6,7 @@
 #include <grp.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <linux/keyctl.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
@@ -155,6 +156,42 @@ static void leave_terminal(void)
 			close(fd);
 }
 
+/* What its work may ask for: a name that ends in "_" stands for all that begin
+ * so. */
+static bool is_needed(const char *variable)
+{
+	static const char *const needed[] = {
+		"ALL_PROXY",  "DEBUGINFOD_", "HOME",        "HTTPS_PROXY",
+		"HTTP_PROXY", "JITDUMPDIR",  "LANG",        "LC_",
+		"NO_PROXY",   "SSL_CERT_",   "TZ",          "XDG_CACHE_HOME",
+		"all_proxy",  "http_proxy",  "https_proxy", "no_proxy"};
+
+	for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++) {
+		const size_t n = strlen(needed[i]);
+
+		if (strncmp(variable, needed[i], n) == 0 &&
+		    (variable[n] == '=' || needed[i][n - 1] == '_'))
+			return true;
+	}
+	return false;
+}
+
+/* What root has at hand for other purposes, such as passwords. */
+static void leave_secrets(void)
+{
+	char **kept = environ;
+
+	for (char **e = environ; e && *e; e++)
+		if (is_needed(*e))
+			*kept++ = *e;
+		else
+			explicit_bzero(*e, strlen(*e));
+	if (kept)
+		*kept = NULL;
+	/* Without keyrings in the kernel there is nothing to leave. */
+	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+}
+
 /* ---- what the child says ---- */
 
 enum kind { GOES_ON, HAS_ENDED };
@@ -222,8 +259,10 @@ static _Noreturn void work_apart(const struct sp_apart *a, pid_t parent)
 
 	setsid();
 	close_others(a, channel);
-	if (changes)
+	if (changes) {
 		leave_terminal();
+		leave_secrets();
+	}
 	if (!changes)
 		sp_rights_act(NULL, a->file, &err);
 	else if (!become(a->rights))

@@ -585,6 +585,8 @@ int sp_symbolize(const struct sp_symbolize_options *options,
 		r = open_output(&j, err);
 	if (r >= 0)
 		r = work_apart(&j, progress, progress_arg, ret, err);
+	/* A child that was misled may say anything. */
+	ret->note[sizeof(ret->note) - 1] = '\0';
 	if (r >= 0)
 		r = sp_output_commit(j.output, err);
 	else if (j.output)

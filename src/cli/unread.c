@@ -2,6 +2,7 @@
 #include "cli/unread.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,17 @@ static bool is_refused(const char *path, int mode)
 	return access(path, mode) != 0 && errno == EACCES;
 }
 
+/* Nothing can be read by it, and its number stays taken: the next file that is
+ * opened would have it, and be read in place of this one. */
+static void make_useless(int fd, const char *path)
+{
+	const int useless = open(path, O_PATH | O_CLOEXEC);
+
+	if (useless < 0 || dup3(useless, fd, O_CLOEXEC) < 0)
+		dup2(STDIN_FILENO, fd);
+	close(useless);
+}
+
 static void note_roots(struct sp_unread *u, const char *roots)
 {
 	char *copy = strdup(roots), *rest = NULL;
@@ -58,7 +70,7 @@ void sp_unread_options(struct sp_unread *u,
 			continue;
 		note_path(u, fd < 0 ? m->file : m->path);
 		if (fd >= 0)
-			close(fd);
+			make_useless(fd, m->file);
 	}
 	if (options->debug_path)
 		note_roots(u, options->debug_path);

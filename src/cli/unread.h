@@ -19,8 +19,8 @@ int sp_unread_descriptor(const char *path);
 
 /*
  * Of files that options name, with the rights of the user.  Descriptors that
- * were handed over by such a name are closed, unless the user could open that
- * file: they give no more than its name would.
+ * were handed over by such a name cannot be read by any more, unless the user
+ * could open that file: they give no more than its name would.
  */
 void sp_unread_options(struct sp_unread *unread,
 		       const struct sp_symbolizer_options *options);

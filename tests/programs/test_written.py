@@ -421,6 +421,15 @@ class Named(harness.Case):
         with open(path, "rb") as f:
             self.assertTrue(f.read() == before)
 
+    def test_what_a_misled_child_says(self):
+        """Has an end, although it gives none."""
+        said = self.symbolize(
+            self.record("--no-symbols"), "-o", self.copy,
+            env={"LD_PRELOAD": os.path.join(os.environ["SAMPLEPROF_TARGETS"],
+                                            "libprogram_misled.so")})
+        self.assertEqual("".join(said.split()),
+                         "sampleprof-report:" + 575 * "A")
+
     def test_file_system_without_root(self):
         """As one of another machine that takes root for nobody."""
         path = self.record("--no-symbols")

@@ -3,18 +3,22 @@
  * whatever becomes of it; the rights and descriptors that it has left. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/keyctl.h>
 #include <linux/securebits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "cli/apart.h"
+#include "cli/unread.h"
 #include "support/test.h"
 
 #define STRANGER 4711
@@ -268,6 +272,104 @@ TEST(rights)
 	prctl(PR_SET_SECUREBITS, 0);
 	sp_rights_act(NULL, "the file", &err);
 	assert_int_equal(setfsuid((uid_t)-1), 0);
+}
+
+static long session_keyring(void)
+{
+	return syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID,
+		       KEY_SPEC_SESSION_KEYRING, 1);
+}
+
+/* The letters of what is still there; the keyring is a number. */
+static int look_for_secrets(void *arg, void *ret, struct sp_error *err)
+{
+	struct answer *a = ret;
+
+	(void)err;
+	if (getenv("SECRET"))
+		strcat(a->text, "v");
+	if (*(const char *)arg)
+		strcat(a->text, "m");
+	if (!getenv("HOME") || !getenv("DEBUGINFOD_URLS"))
+		strcat(a->text, "h");
+	a->number = (uint64_t)session_keyring();
+	return 0;
+}
+
+TEST(secrets)
+{
+	const long keyring = session_keyring();
+	struct sp_rights rights;
+	struct answer got;
+	struct sp_error err;
+
+	if (geteuid() != 0)
+		skip();
+	setenv("SECRET", "password", 1);
+	setenv("HOME", "/", 0);
+	setenv("DEBUGINFOD_URLS", "", 0);
+	sp_rights_of(STRANGER, &rights);
+	assert_int_equal(run(look_for_secrets, getenv("SECRET"),
+			     (struct sp_apart){.rights = &rights}, &got, &err),
+			 0);
+	assert_string_equal(got.text, "");
+	if (keyring > 0)
+		assert_int_not_equal(got.number, keyring);
+	assert_string_equal(getenv("SECRET"), "password");
+	/* One's own are no secrets. */
+	assert_int_equal(run(look_for_secrets, getenv("SECRET"),
+			     (struct sp_apart){0}, &got, &err),
+			 0);
+	assert_string_equal(got.text, "vm");
+}
+
+/* What another file that is opened later is not to be taken for. */
+static int look_at_refused(void *arg, void *ret, struct sp_error *err)
+{
+	const int fd = *(int *)arg;
+	struct answer *a = ret;
+	char path[32];
+	struct sp_moved_module moved = {.path = "module", .file = path};
+	const struct sp_symbolizer_options options = {.moved = &moved,
+						      .n_moved = 1};
+	struct sp_unread unread = {.file = "the file"};
+
+	(void)err;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	sp_unread_options(&unread, &options);
+	for (int i = 0; i < 8; i++)
+		if (open("/dev/null", O_RDONLY) == fd)
+			strcat(a->text, "n");
+	if (read(fd, &a->number, sizeof(a->number)) >= 0)
+		strcat(a->text, "r");
+	if (open(path, O_RDONLY) >= 0)
+		strcat(a->text, "o");
+	return 0;
+}
+
+TEST(descriptor_of_what_is_refused)
+{
+	char path[] = "/tmp/sp-apart-XXXXXX";
+	int fd = mkstemp(path);
+	struct sp_rights rights;
+	struct answer got;
+	struct sp_error err;
+
+	assert_true(fd >= 0);
+	unlink(path);
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(write(fd, "content", 7), 7);
+	lseek(fd, 0, SEEK_SET);
+	sp_rights_of(STRANGER, &rights);
+	assert_int_equal(run(look_at_refused, &fd,
+			     (struct sp_apart){.rights = &rights,
+					       .kept = &fd,
+					       .n_kept = 1},
+			     &got, &err),
+			 0);
+	assert_string_equal(got.text, "");
+	close(fd);
 }
 
 TEST(users)
