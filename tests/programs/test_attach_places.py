@@ -181,6 +181,23 @@ class Killed(Case):
             talk.end()
 
     @harness.nightly
+    def test_killed_process(self):
+        """While the command waits for its loader: it says so at once."""
+        for _ in range(attaching.TRIES):
+            talk = self.talk_that_holds()
+            command = self.start_long(talk)
+            talk.process.kill()
+            talk.process.communicate(timeout=harness.TIMEOUT_S)
+            stdout, stderr = command.communicate(timeout=harness.TIMEOUT_S)
+            self.assertEqual((command.returncode, stdout), (1, b""))
+            # It had no processor until its 2 s had passed.
+            if b" again" not in stderr:
+                break
+        self.assertIn(b"process %d has ended" % talk.pid, stderr)
+        self.assertEqual(attaching.members(command.pid), [])
+        self.assertEqual(os.listdir(self.out), [])
+
+    @harness.nightly
     def test_stopped_worker(self):
         """That does not move for 5 s: the command ends it."""
         talk = self.talk_that_holds()

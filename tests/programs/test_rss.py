@@ -14,6 +14,7 @@ import re
 import signal
 import subprocess
 
+import attaching
 import harness
 
 SEEDS = int(os.environ.get("RSS_SEEDS", harness.rounds(1, 3)))
@@ -335,6 +336,26 @@ class Before(Case):
         self.assertIn("what its parent had allocated before the fork, allo",
                       " ".join(harness.report("--view", "live", os.path.join(
                           self.out, file)).split()))
+
+    def test_attached(self):
+        process, made = self.start_ledger(shim=False)
+        attaching.attach(process.pid, self.out + "/", "--period", "1")
+        ledger = Ledger(process.pid, "--timeout", "1m")
+        self.check_sum(ledger)
+        self.assertEqual(ledger.json["before"], "attach")
+        self.assertEqual(ledger.rows["heap_before"]["label"],
+                         "heap: alive, before the recording")
+        # As the allocator counts: with headers.
+        objects, _, usable = made["small"]
+        self.check(ledger.bytes("heap_before"),
+                   made["large"][0] + usable + objects * HEADER["glibc"] +
+                   made["alive"][0] * CHUNK["glibc"] // 1024)
+        self.assertLess(ledger.bytes("heap_alive"),
+                        ledger.bytes("heap_before") / 100)
+        text = rss("--timeout", "1m", process.pid).stdout
+        self.assertRegex(text, r"RSS .* MiB alive from before")
+        self.assertIn("lacks objects from before the attach: nobody knows",
+                      " ".join(text.split()))
 
     def test_off(self):
         process, _ = self.start_ledger(settings={"period": 1, "start": "off"})

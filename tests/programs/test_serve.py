@@ -85,9 +85,9 @@ class Serve(harness.Case):
         return self.record(name, harness.target("program_page_stacks"),
                            "20000", period="16K", **settings)
 
-    def start_idle(self, **settings):
+    def start_idle(self, *argv, **settings):
         self.out = self.served
-        process = self.start([harness.target("program_idle")],
+        process = self.start([harness.target("program_idle"), *argv],
                              settings={"period": "1", **settings},
                              stdin=subprocess.PIPE, bufsize=0)
         self.addCleanup(process.stdout.close)
@@ -176,6 +176,30 @@ class Metrics(Serve):
         self.assertEqual(self.metrics(), before)
         self.allocate(process, 3)
         self.assertNotEqual(self.metrics(), before)
+        process.kill()
+        process.wait()
+        self.assertEqual(
+            list(self.metrics()["sampleprof_running"].values()), [0])
+
+    def test_running_without_its_main_thread(self):
+        """Which has ended by pthread_exit: another one goes on."""
+        process = self.start_idle("leave")
+
+        def state():
+            with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
+                return file.read()
+
+        harness.wait_until(lambda: "State:\tZ (zombie)" in state(), state)
+        self.begin("--keep", "1h")
+        before = self.metrics()
+        self.assertEqual(list(before["sampleprof_running"].values()), [1])
+        self.allocate(process, 200)
+        after = self.metrics()
+        self.assertEqual(
+            sum(after["sampleprof_allocated_bytes_total"].values()) -
+            sum(before["sampleprof_allocated_bytes_total"].values()),
+            200 << 10)
+        self.assertEqual(list(after["sampleprof_running"].values()), [1])
         process.kill()
         process.wait()
         self.assertEqual(
