@@ -421,19 +421,40 @@ static void cut_rows(struct sp_rowbinary *rows, struct mark mark)
 	rows->n = mark.n;
 }
 
+/* To be freed; NULL: no memory. */
+static char *insert_text(const struct sp_fleet_schema *table)
+{
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	if (!out)
+		return NULL;
+	fprintf(out, "INSERT INTO %s (", table->name);
+	sp_fleet_write_columns(out, table);
+	fputs(") FORMAT RowBinary", out);
+	if (fclose(out) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
 static int send_rows(struct sp_fleet_db *db, unsigned int i,
 		     struct sp_error *err)
 {
 	struct clickhouse *c = state_of(db);
-	char statement[128];
+	char *statement;
 	int r;
 
 	if (!c->rows[i].n)
 		return 0;
-	snprintf(statement, sizeof(statement),
-		 "INSERT INTO %s FORMAT RowBinary", sp_fleet_schema[i].name);
-	r = post_statement(db, statement, "&insert_distributed_sync=1",
-			   c->rows[i].bytes, c->rows[i].n_bytes, err);
+	statement = insert_text(&sp_fleet_schema[i]);
+	r = statement ? post_statement(db, statement,
+				       "&insert_distributed_sync=1",
+				       c->rows[i].bytes, c->rows[i].n_bytes,
+				       err)
+		      : sp_error_memory(err, db->path);
+	free(statement);
 	if (r >= 0)
 		r = finish_answer(db, err);
 	c->is_broken |= r < 0;

@@ -119,6 +119,7 @@ char *sp_fleet_render(const struct sp_fleet_engine *engine, const char *sql,
 		      const struct sp_fleet_value *values,
 		      sp_fleet_scalar_fn *scalar)
 {
+	const struct sp_fleet_schema *table;
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
@@ -128,6 +129,12 @@ char *sp_fleet_render(const struct sp_fleet_engine *engine, const char *sql,
 	while (*sql) {
 		if (*sql == '{') {
 			sql = write_word(out, engine, sql);
+			continue;
+		}
+		if (strncmp(sql, "* FROM", 6) == 0 &&
+		    (table = sp_fleet_table_asked(sql)) != NULL) {
+			sp_fleet_write_columns(out, table);
+			sql++;
 			continue;
 		}
 		if (*sql != '?')

@@ -61,7 +61,8 @@ extern const struct sp_fleet_engine sp_fleet_sqlite;
 extern const struct sp_fleet_engine sp_fleet_clickhouse;
 
 /*
- * `sql` in the engine's words, with lists written out.  Of other values the ?
+ * `sql` in the engine's words, with lists, and the columns that * stands for,
+ * written out.  Of other values the ?
  * stays, if `scalar` is NULL; else scalar() writes them.  NULL: not enough
  * memory; to be freed.
  */

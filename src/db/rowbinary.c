@@ -80,35 +80,11 @@ int sp_rowbinary_put(struct sp_rowbinary *rows,
 
 /* ---- the columns of an answer ---- */
 
-static size_t word_length(const char *text)
-{
-	return strspn(text, "abcdefghijklmnopqrstuvwxyz_");
-}
-
-/* The first that it asks, also within another question. */
-static const struct sp_fleet_schema *find_table(const char *sql)
-{
-	static const char from[] = "FROM ";
-
-	while ((sql = strstr(sql, from)) != NULL) {
-		sql += sizeof(from) - 1;
-		sql += *sql == '{';
-		for (size_t i = 0; i < SP_FLEET_TABLES; i++) {
-			const char *name = sp_fleet_schema[i].name;
-
-			if (strlen(name) == word_length(sql) &&
-			    strncmp(name, sql, strlen(name)) == 0)
-				return &sp_fleet_schema[i];
-		}
-	}
-	return NULL;
-}
-
 /* A word of the list: a column, or "count(*)" or "sum(x)". */
 static struct sp_fleet_column find_column(const struct sp_fleet_schema *table,
 					  const char *word)
 {
-	const size_t n = word_length(word);
+	const size_t n = strcspn(word, "(, ");
 
 	for (size_t i = 0; table && i < table->n_columns; i++)
 		if (strlen(table->columns[i].name) == n && word[n] != '(' &&
@@ -124,7 +100,7 @@ size_t sp_rowbinary_columns(const char *sql,
 			    struct sp_fleet_column ret[SP_FLEET_COLUMNS_MAX])
 {
 	static const char unique[] = "{unique} ";
-	const struct sp_fleet_schema *table = find_table(sql);
+	const struct sp_fleet_schema *table = sp_fleet_table_asked(sql);
 	const char *word = sql + strlen("SELECT ");
 	const char *end = strstr(sql, " FROM ");
 	size_t n = 0;

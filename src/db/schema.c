@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "db/schema.h"
 
+#include <string.h>
+
 static const struct sp_fleet_column processes[] = {
 	{"process", SP_FLEET_U64, false},
 	{"file_id", SP_FLEET_U64, false},
@@ -183,3 +185,27 @@ const struct sp_fleet_schema sp_fleet_schema[SP_FLEET_TABLES] = {
 	[SP_FLEET_STACKS] = TABLE("stacks", stacks, 1),
 	[SP_FLEET_NAMES] = TABLE("names", names, 3),
 };
+
+const struct sp_fleet_schema *sp_fleet_table_asked(const char *sql)
+{
+	static const char from[] = "FROM ";
+
+	while ((sql = strstr(sql, from)) != NULL) {
+		sql += sizeof(from) - 1;
+		sql += *sql == '{';
+		for (size_t i = 0; i < SP_FLEET_TABLES; i++) {
+			const char *name = sp_fleet_schema[i].name;
+
+			if (strlen(name) == strcspn(sql, "} )") &&
+			    strncmp(name, sql, strlen(name)) == 0)
+				return &sp_fleet_schema[i];
+		}
+	}
+	return NULL;
+}
+
+void sp_fleet_write_columns(FILE *out, const struct sp_fleet_schema *table)
+{
+	for (size_t i = 0; i < table->n_columns; i++)
+		fprintf(out, "%s%s", i ? ", " : "", table->columns[i].name);
+}

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /*
  * The tables of docs/fleet.md, which every engine makes in its own types.
@@ -55,3 +56,11 @@ struct sp_fleet_schema {
 };
 
 extern const struct sp_fleet_schema sp_fleet_schema[SP_FLEET_TABLES];
+
+/* The first table that SQL asks, also within another question; NULL: none of
+ * these. */
+const struct sp_fleet_schema *sp_fleet_table_asked(const char *sql);
+
+/* "a, b": a table may have more of them, or in another order, once somebody has
+ * altered it. */
+void sp_fleet_write_columns(FILE *out, const struct sp_fleet_schema *table);

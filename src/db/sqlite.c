@@ -419,18 +419,28 @@ static int prepare_put(struct sp_fleet_db *db, enum sp_fleet_table which,
 {
 	const struct sp_fleet_schema *table = &sp_fleet_schema[which];
 	struct sqlite *state = db->state;
-	char sql[64 + 3 * SP_FLEET_COLUMNS_MAX];
-	int n = snprintf(sql, sizeof(sql), "INSERT INTO %s VALUES (?",
-			 table->name);
+	char *sql = NULL;
+	size_t n;
+	FILE *out = open_memstream(&sql, &n);
+	int r;
 
+	if (!out)
+		return sp_error_memory(err, db->path);
+	fprintf(out, "INSERT INTO %s (", table->name);
+	sp_fleet_write_columns(out, table);
+	fputs(") VALUES (?", out);
 	for (size_t i = 1; i < table->n_columns; i++)
-		n += snprintf(sql + n, sizeof(sql) - (size_t)n, ", ?");
-	snprintf(sql + n, sizeof(sql) - (size_t)n, ")");
-	return sqlite3_prepare_v3(state->handle, sql, -1,
-				  SQLITE_PREPARE_PERSISTENT,
-				  &state->puts[which], NULL) == SQLITE_OK
-		       ? 0
-		       : fail_statement(db, err);
+		fputs(", ?", out);
+	putc(')', out);
+	if (fclose(out) != 0) {
+		free(sql);
+		return sp_error_memory(err, db->path);
+	}
+	r = sqlite3_prepare_v3(state->handle, sql, -1,
+			       SQLITE_PREPARE_PERSISTENT, &state->puts[which],
+			       NULL);
+	free(sql);
+	return r == SQLITE_OK ? 0 : fail_statement(db, err);
 }
 
 static int put_row(struct sp_fleet_db *db, enum sp_fleet_table which,

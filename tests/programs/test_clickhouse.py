@@ -193,6 +193,28 @@ class Numbers(Click):
         self.assert_same(said, self.said("report", self.db))
         self.assertEqual(hours, self.fleet("top", self.db, "--json").stdout)
 
+    def test_columns_more(self):
+        """Somebody has given every table a column, behind its first one: what
+        is there is read as before, and more is added."""
+        files = self.record_phases()
+        files += self.record(1, version="22")
+        for db in (self.db, "--db=sqlite:fleet.db"):
+            self.fleet("init", db)
+            self.fleet("add", db, files[0])
+        for table in self.server.ask(
+                "SELECT name FROM system.tables WHERE engine LIKE '%MergeTree'"
+                f" AND database = '{self.database}'").split():
+            name = f"{self.database}.{table}"
+            first = self.server.ask(f"DESCRIBE TABLE {name}").split()[0]
+            self.server.ask(f"ALTER TABLE {name} ADD COLUMN own String DEFAULT "
+                            f"'x' AFTER {first}")
+            self.rows(f"ALTER TABLE {table} ADD COLUMN own TEXT DEFAULT 'x'")
+        self.check_report(files[:1])
+        for db in (self.db, "--db=sqlite:fleet.db"):
+            self.fleet("add", db, *files[1:])
+            self.assert_same(self.comparable(self.json("report", *files)),
+                             self.said("report", db))
+
     def queries(self):
         return int(self.server.ask("SELECT value FROM system.events WHERE "
                                    "event = 'Query'"))

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* What is sent to ClickHouse, and when: more rows than a request takes, files
- * that wait for each other, requests that fail. */
+ * that wait for each other, requests that fail, tables that have a column
+ * more. */
 #include <errno.h>
 #include <zlib.h>
 
 #include "db/db.h"
 #include "db/http.h"
 #include "db/rowbinary.h"
+#include "db/sql.h"
 #include "support/http_of_bytes.h"
 #include "support/test.h"
 
@@ -94,22 +96,79 @@ static void *unpack(const void *body, size_t n, size_t *ret_n)
 	return bytes;
 }
 
-static void take_rows(struct request *to, const void *body, size_t n)
+/* Of a table here, which has one of its own in front: those that are named, or
+ * all of it. */
+static size_t columns_of(const char *table, const char *named, size_t n,
+			 struct sp_fleet_column *ret)
+{
+	const bool is_all = !n || *named == '*';
+	char *question;
+
+	ret[0] = (struct sp_fleet_column){"own", SP_FLEET_U64, false};
+	assert_true(asprintf(&question, "SELECT %.*s FROM %s",
+			     is_all ? 1 : (int)n, is_all ? "*" : named,
+			     table) > 0);
+	n = is_all + sp_rowbinary_columns(question, ret + is_all);
+	free(question);
+	return n;
+}
+
+/* `named`: the columns, and what is behind them. */
+static void take_rows(struct request *to, const char *named, const void *body,
+		      size_t n)
 {
 	struct sp_rowbinary_row row = {.n_text = 0};
 	struct sp_http http = {.at = 0};
 	struct sp_error err;
-	char *question;
 	int r;
 
-	assert_true(asprintf(&question, "SELECT * FROM %s", to->table) > 0);
-	row.n_columns = sp_rowbinary_columns(question, row.columns);
-	free(question);
+	row.n_columns = columns_of(to->table, named + (*named == '('),
+				   *named == '(' ? strcspn(named, ")") - 1 : 0,
+				   row.columns);
 	http.bytes = unpack(body, n, &http.n);
 	while ((r = sp_rowbinary_next(&row, &http, "server", &err)) > 0)
 		take_row(to, &row);
 	assert_int_equal(r, 0);
 	free(row.text);
+}
+
+/* Which version it is of; or one row, the values of which are what their
+ * columns are in the schema: 1 for the first. */
+static void answer(struct sp_http *http, const char *sql, size_t n)
+{
+	static const char select[] = "SELECT ";
+	static struct sp_rowbinary rows;
+	struct sp_fleet_column columns[SP_FLEET_COLUMNS_MAX];
+	struct sp_fleet_value row[SP_FLEET_COLUMNS_MAX];
+	struct sp_fleet_schema schema = {.columns = columns};
+	const struct sp_fleet_schema *table;
+	char *text = strndup(sql, n);
+	const char *named = text + sizeof(select) - 1;
+	const char *end = strstr(text, " FROM ");
+
+	assert_non_null(end);
+	assert_int_equal(strncmp(text, select, sizeof(select) - 1), 0);
+	table = sp_fleet_table_asked(text);
+	if (!table) {
+		free(text);
+		http->bytes = (const unsigned char *)version;
+		http->n = sizeof(version) - 1;
+		return;
+	}
+	schema.n_columns = columns_of(table->name, named, (size_t)(end - named),
+				      columns);
+	for (size_t i = 0; i < schema.n_columns; i++) {
+		row[i] = sp_fleet_number(0);
+		for (size_t k = 0; k < table->n_columns; k++)
+			if (strcmp(columns[i].name, table->columns[k].name) ==
+			    0)
+				row[i] = sp_fleet_number(k + 1);
+	}
+	rows.n_bytes = 0;
+	assert_int_equal(sp_rowbinary_put(&rows, &schema, row), 0);
+	http->bytes = rows.bytes;
+	http->n = rows.n_bytes;
+	free(text);
 }
 
 int sp_http_post(struct sp_http *http, const char *query, const void *body,
@@ -121,14 +180,14 @@ int sp_http_post(struct sp_http *http, const char *query, const void *body,
 
 	*http = (struct sp_http){.n = 0};
 	if (!at) {
-		http->bytes = (const unsigned char *)version;
-		http->n = sizeof(version) - 1;
+		answer(http, unpack(body, n, &n), n);
 		return 0;
 	}
+	at += sizeof(insert) - 1;
 	assert_true(n_requests < sizeof(requests) / sizeof(*requests));
 	*to = (struct request){.rows = 0};
-	assert_int_equal(sscanf(at + sizeof(insert) - 1, "%31s", to->table), 1);
-	take_rows(to, body, n);
+	assert_int_equal(sscanf(at, "%31s", to->table), 1);
+	take_rows(to, at + strlen(to->table) + 1, body, n);
 	return ++n_requests == failing
 		       ? sp_error_set(err, -EIO, "host", "it was cut")
 		       : 0;
@@ -314,6 +373,27 @@ TEST(a_request_fails)
 		check_request(before + 1, "processes", 1, third);
 		sp_fleet_db_close(&db);
 	}
+}
+
+/* Somebody has given the table a column in front of those of the schema: what
+ * is sent (in all tests) and what is asked names its own ones. */
+TEST(tables_with_more)
+{
+	const uint64_t one = 1;
+	const struct sp_fleet_value list = sp_fleet_list(&one, 1);
+	struct sp_fleet_rows *rows;
+
+	open_db(0);
+	assert_int_equal(
+		sp_fleet_ask(&db, sp_fleet_get_samples, &list, 1, &rows, &err),
+		0);
+	assert_int_equal(sp_fleet_next(rows, &err), 1);
+	for (int i = 0; i < 12; i++)
+		assert_int_equal(sp_fleet_get(rows, i), i + 1);
+	assert_int_equal(sp_fleet_get(rows, 12), 1); /* a flag */
+	assert_int_equal(sp_fleet_next(rows, &err), 0);
+	sp_fleet_rows_free(rows);
+	sp_fleet_db_close(&db);
 }
 
 TEST_MAIN(NULL, NULL)
