@@ -449,11 +449,11 @@ static int send_rows(struct sp_fleet_db *db, unsigned int i,
 	if (!c->rows[i].n)
 		return 0;
 	statement = insert_text(&sp_fleet_schema[i]);
-	r = statement ? post_statement(db, statement,
-				       "&insert_distributed_sync=1",
-				       c->rows[i].bytes, c->rows[i].n_bytes,
-				       err)
-		      : sp_error_memory(err, db->path);
+	r = statement
+		    ? post_statement(db, statement,
+				     "&insert_distributed_sync=1",
+				     c->rows[i].bytes, c->rows[i].n_bytes, err)
+		    : sp_error_memory(err, db->path);
 	free(statement);
 	if (r >= 0)
 		r = finish_answer(db, err);

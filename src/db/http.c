@@ -109,7 +109,8 @@ static int fail_timeout(struct sp_http *h, struct sp_error *err)
 	if (s > 0)
 		return sp_error_set(err, -ETIMEDOUT, h->name,
 				    "the server sent nothing for %ld s: check "
-				    "that it works, and try again",
+				    "that it works; if the question is large, "
+				    "give it more with ?timeout= in --db",
 				    h->timeout_s);
 	return sp_error_set(err, -ETIMEDOUT, h->name,
 			    "no connection to the server within %ld s: are "

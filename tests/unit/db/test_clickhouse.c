@@ -155,8 +155,8 @@ static void answer(struct sp_http *http, const char *sql, size_t n)
 		http->n = sizeof(version) - 1;
 		return;
 	}
-	schema.n_columns = columns_of(table->name, named, (size_t)(end - named),
-				      columns);
+	schema.n_columns =
+		columns_of(table->name, named, (size_t)(end - named), columns);
 	for (size_t i = 0; i < schema.n_columns; i++) {
 		row[i] = sp_fleet_number(0);
 		for (size_t k = 0; k < table->n_columns; k++)
