@@ -318,6 +318,22 @@ static void print_before(const struct sp_attach_done *done)
 		     "held the allocator's locks");
 }
 
+/* Of a process that is another one by now, nothing can be found. */
+static void print_recorded(uint64_t pid, const char *path)
+{
+	if (*path) {
+		printf("process %" PRIu64 " is recorded into ", pid);
+		sp_text_print(stdout, path);
+		putchar('\n');
+	} else {
+		printf("process %" PRIu64
+		       " was recorded, and has just ended or "
+		       "executed another program:\n"
+		       "its profile has the name that --out gives\n",
+		       pid);
+	}
+}
+
 static int attach_process(uint64_t pid, const struct attach_options *o)
 {
 	char path[SP_TARGET_PATH_MAX];
@@ -340,9 +356,8 @@ static int attach_process(uint64_t pid, const struct attach_options *o)
 		err.file = path;
 	if (r < 0)
 		return sp_console_fail_with(&err);
-	printf("process %" PRIu64 " is recorded into ", pid);
-	sp_text_print(stdout, *path ? path : "no file");
-	printf("\nthread %" PRIu64 " was stopped for %s\n", done.thread,
+	print_recorded(pid, path);
+	printf("thread %" PRIu64 " was stopped for %s\n", done.thread,
 	       sp_text_duration(done.stopped_ns).text);
 	print_before(&done);
 	if (!o->for_ns)

@@ -328,6 +328,27 @@ class Process(Case):
             self.check_round(talk)
             talk.end()
 
+    def test_end_right_after_it(self):
+        """It was recorded, but into what cannot be found out any more."""
+        preload = os.path.join(os.environ["SAMPLEPROF_TARGETS"],
+                               "libprogram_attached_killed.so")
+        for _ in range(attaching.TRIES):
+            shutil.rmtree(self.out)
+            os.mkdir(self.out)
+            talk = self.talk()
+            done = attaching.run("attach", talk.pid, "--out", self.out + "/",
+                                 check=False, tries=1, env={
+                                     **os.environ, "LD_PRELOAD": preload,
+                                     "ENDED": str(talk.pid)})
+            talk.process.communicate(timeout=harness.TIMEOUT_S)
+            if " again" not in done.stderr:
+                break
+        self.assertRegex(
+            " ".join(done.stdout.split()), f"^process {talk.pid} was recorded, "
+            "and has just ended or executed another program: its profile has "
+            "the name that --out gives thread [0-9]+ was stopped for ")
+        self.assertEqual(len(os.listdir(self.out)), 1)
+
     def test_two_commands(self):
         """One comes first, and the other one is told which, and its file."""
         for _ in range(TWO_ROUNDS):

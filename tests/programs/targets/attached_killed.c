@@ -4,7 +4,8 @@
  * before (KILLED=before:N) or after (after:N) the N-th request that changes
  * what a traced thread does, or when it is run.  KILLED=command:N: the command
  * alone, before the request.  TRACE_ERROR=N: the kernel cannot suspend seccomp
- * filters, and refuses with that errno.
+ * filters, and refuses with that errno.  ENDED=PID: that process ends as soon
+ * as the worker has ended.
  *
  * Or a process exchanges its new memory file: on SIGUSR1, which it gets before
  * the command opens that file (EXCHANGED=open) or once it is sealed (sealed).
@@ -12,6 +13,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -21,6 +23,8 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SUSPENDS_FILTERS (1u << 21) /* PTRACE_O_SUSPEND_SECCOMP */
@@ -28,6 +32,7 @@
 typedef int schedule_fn(pid_t tid, int policy, const struct sched_param *param);
 typedef int niceness_fn(int which, id_t tid, int nice);
 typedef long trace_fn(int request, pid_t tid, void *address, void *data);
+typedef pid_t wait_fn(pid_t pid, int *status, int options);
 typedef int open_fn(const char *path, int flags, ...);
 typedef int control_fn(int fd, int request, long argument);
 
@@ -127,6 +132,26 @@ int setpriority(enum __priority_which which, id_t tid, int nice)
 	if (tid)
 		end_at("after");
 	return ret;
+}
+
+static void end_process(const char *pid)
+{
+	struct pollfd end = {(int)syscall(SYS_pidfd_open, atoi(pid), 0), POLLIN,
+			     0};
+
+	kill(atoi(pid), SIGKILL);
+	poll(&end, 1, -1);
+	close(end.fd);
+}
+
+pid_t waitpid(pid_t pid, int *status, int options)
+{
+	wait_fn *next = (wait_fn *)(uintptr_t)dlsym(RTLD_NEXT, "waitpid");
+	const pid_t got = next(pid, status, options);
+
+	if (got > 0 && getpid() == own_pid && getenv("ENDED"))
+		end_process(getenv("ENDED"));
+	return got;
 }
 
 /* ---- exchanged ---- */
