@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""One cell of the matrix: a program runs without the library and under it, and
-its profile is read."""
+"""One cell of the matrix: a program runs without the library and under it, or is
+attached to, and its profile is read."""
 
 import json
 import os
 import subprocess
 
+import systems
 import verdict
 
 
@@ -38,6 +39,12 @@ def read(cell, system, build, program, ends):
     if under[2] != bare[2]:
         cell.problems.append("it says: " + under[2].decode(
             errors="replace").strip()[-300:])
+    judge(cell, system, build, program, under[1],
+          verdict.read_counts(system.path(system.work + "/cell.counts")))
+
+
+def judge(cell, system, build, program, printed, counts):
+    """`counts`: None if it was not counted below the library."""
     profile = system.work + "/cell.sprof"
     if not os.path.exists(system.path(profile)):
         cell.problems.append("no profile")
@@ -50,10 +57,41 @@ def read(cell, system, build, program, ends):
     said = json.loads(done.stdout)
     for stack in said["stacks"]:
         stack["frames"] = [said["frames"][i] for i in stack["frames"]]
-    verdict.judge(cell, program, said,
-                  verdict.read_counts(system.path(system.work
-                                                  + "/cell.counts")),
-                  under[1].decode(errors="replace"), system.root)
+    verdict.judge(cell, program, said, counts,
+                  printed.decode(errors="replace"), system.root)
+
+
+def remove(system, *paths):
+    for path in paths:
+        if os.path.exists(system.path(path)):
+            os.unlink(system.path(path))
+
+
+def attach(system, build, program):
+    """The cell of a program that waits, is attached to, and goes on."""
+    cell = verdict.Cell(system.name, build.name, program.name)
+    profile = system.work + "/cell.sprof"
+    remove(system, profile)
+    with subprocess.Popen(system.command(command(system, program)), cwd="/",
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          bufsize=0) as process:
+        try:
+            if process.stdout.readline() != b"ready\n":
+                cell.problems.append("it does not start")
+                return cell
+            with open(f"/proc/{process.pid}/maps", encoding="utf-8") as file:
+                if "/libdl" in file.read():
+                    cell.problems.append("it has libdl")
+            done = system.run([build.launcher, "attach", str(process.pid),
+                               "--period", "1", "--out", profile])
+            if done.returncode:
+                cell.problems.append(done.stderr.decode().strip()[-300:])
+                return cell
+            printed, _ = process.communicate(b"x", systems.TIMEOUT_S)
+        finally:
+            process.kill()
+    judge(cell, system, build, program, printed, None)
+    return cell
 
 
 def run(system, build, program, condition=None):
@@ -61,9 +99,7 @@ def run(system, build, program, condition=None):
     name = system.name + (f" {condition}" if condition else "")
     cell = verdict.Cell(name, build.name, program.name)
     profile, counts = (f"{system.work}/cell.{e}" for e in ("sprof", "counts"))
-    for path in (profile, counts):
-        if os.path.exists(system.path(path)):
-            os.unlink(system.path(path))
+    remove(system, profile, counts)
     ends = []
     for more in ((), environment(system, build, program, profile, counts)):
         try:

@@ -69,6 +69,10 @@ OTHER_LINKERS = {
     "lld no-pie": ("-fuse-ld=lld", _HOLES, _APART, *NO_PIE),
 }
 
+# Attached to; without libdl, which the library needs before glibc 2.34.
+ATTACHED = dataclasses.replace(calls("attach", "calls-attached"),
+                               argv=["{}/calls-attached", "wait"])
+
 # The default of gcc 5 is C++98.
 _CXX = ("-std=gnu++14",)
 _FLAGS = ("-g", "-O1", "-fno-builtin", "-fno-optimize-sibling-calls")
@@ -94,6 +98,7 @@ def commands(out, sources, links):
         compile_to("plugin.so", "g++", "plugin.cc", *_CXX, *shared),
         compile_to("plugins", "g++", "plugins.cc", *_CXX),
         compile_to("old_kernel", "gcc", "old_kernel.c"),
+        compile_to("calls-attached", "gcc", "calls.c", "-Wl,--as-needed"),
         *(compile_to("calls-" + name.replace(" ", "-"), "gcc", "calls.c",
                      *options) for name, options in links.items()),
     ]

@@ -3,7 +3,8 @@
  * calls: 64 call paths of depth 8, taken in main and in a thread; each ends in
  * leaf(), which uses every C function that gives memory.  Prints what leaf()
  * was given, "leaf BYTES OBJECTS".  Needs no more than C and POSIX, so that
- * any C library will do.
+ * any C library will do.  With an argument it says "ready" before, and waits
+ * for a byte.
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -93,12 +94,16 @@ static NOINLINE void *run_thread(void *arg)
 	return arg;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	pthread_t thread;
 	char line[80];
 	int n;
 
+	(void)argv;
+	if (argc > 1 && (write(STDOUT_FILENO, "ready\n", 6) != 6 ||
+			 read(STDIN_FILENO, line, 1) != 1))
+		return 72;
 	take_all_paths();
 	if (pthread_create(&thread, NULL, run_thread, NULL) ||
 	    pthread_join(thread, NULL))
