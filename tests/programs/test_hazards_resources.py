@@ -219,6 +219,22 @@ class FromTheStart(hazards.Case):
         self.assertGreater(most, 200 * MIB)
         self.assertLess(most, 256 * MIB)
 
+    def test_address_space_that_is_left(self):
+        """What the program needs later: the file and the tables have a quarter
+        each, whatever is recorded."""
+        def left(**how):
+            result = self.execute(
+                harness.target("program_hazard_resources"),
+                "address_space_left", 200000,
+                popen=limited(resource.RLIMIT_AS, 64 * MIB), **how)
+            return result, result.values()["pieces"] * (256 << 10)
+
+        _, bare = left(shim=False)
+        result, with_us = left(period=1)
+        lost = result.profile().lost()
+        self.assertGreater(with_us, bare - TAKEN - 64 * MIB // 2)
+        self.assertIn("samples_not_followed", lost)
+
     def test_few_processes_stack_and_data(self):
         for which, to in ((resource.RLIMIT_STACK, 256 << 10),
                           (resource.RLIMIT_DATA, 4 * MIB),

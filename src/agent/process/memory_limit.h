@@ -25,9 +25,10 @@ struct sp_memory_limit {
 /* As it is now.  Opens some files.  Context: cold, one thread. */
 void sp_memory_limit_find(struct sp_memory_limit *ret);
 
-/* So much of the address space may a file take, whose chunks stay mapped: a
- * quarter of what is left, and not less than 1 MiB.  Opens a file if there is a
- * limit; SP_MEMORY_LIMIT_NONE: there is none.  Context: as above. */
+/* So much of the address space may a file take, whose chunks stay mapped, and
+ * as much our tables: a quarter of what is left, and not less than 1 MiB. Opens
+ * a file if there is a limit; SP_MEMORY_LIMIT_NONE: there is none.  Context: as
+ * above. */
 uint64_t sp_memory_limit_of_file(const struct sp_memory_limit *limit);
 
 /* Reads the limit of that group again, which opens one file.  Returns the last

@@ -35,6 +35,7 @@
 
 #define COMMAND_MAX 16384
 #define ALIVE       0x73707266u
+#define TABLES_MIN  ((size_t)4 << 20) /* of address space */
 #define ROOM_SHARE  4u /* the file may have a quarter of the free room */
 
 #define TITLE_BYTES 256 /* of what a program calls itself */
@@ -253,7 +254,7 @@ static bool may_be_large(const struct sp_config *config)
 	       limit.rlim_cur >= SP_CONFIG_RING_MAX;
 }
 
-/* What the file takes of the address space, the program cannot have. */
+/* What the file and tables take of the address space, the program cannot. */
 static void find_limits(struct sp_process *process)
 {
 	struct sp_config *config = &process->config;
@@ -261,6 +262,8 @@ static void find_limits(struct sp_process *process)
 
 	sp_memory_limit_find(&process->limit);
 	share = sp_memory_limit_of_file(&process->limit);
+	if (share != SP_MEMORY_LIMIT_NONE)
+		sp_sys_limit_room(share > TABLES_MIN ? share : TABLES_MIN);
 	if (config->has_max_file || share >= config->file_bytes)
 		return;
 	config->file_bytes = share & ~65535ull;

@@ -158,21 +158,58 @@ static size_t whole_pages(size_t bytes)
 	return (bytes + sp_sys_page_bytes() - 1) & -sp_sys_page_bytes();
 }
 
+/* How much may still be mapped; ROOM_NO_LIMIT stays. */
+#define ROOM_NO_LIMIT SIZE_MAX
+static _Atomic size_t room = ROOM_NO_LIMIT;
+
+void sp_sys_limit_room(size_t bytes)
+{
+	atomic_store(&room, bytes);
+}
+
+static bool take_room(size_t bytes)
+{
+	size_t now = atomic_load(&room);
+
+	do
+		if (now == ROOM_NO_LIMIT || bytes > now)
+			return now == ROOM_NO_LIMIT;
+	while (!atomic_compare_exchange_weak(&room, &now, now - bytes));
+	return true;
+}
+
+static void give_room(size_t bytes)
+{
+	if (atomic_load(&room) != ROOM_NO_LIMIT)
+		atomic_fetch_add(&room, bytes);
+}
+
+static void *map_noted(size_t bytes, void *(*map)(size_t bytes))
+{
+	void *p;
+
+	bytes = whole_pages(bytes);
+	if (!take_room(bytes))
+		return NULL;
+	p = map(bytes);
+	if (!p)
+		give_room(bytes);
+	return note_range(p, bytes);
+}
+
 void *sp_sys_map(size_t bytes)
 {
-	bytes = whole_pages(bytes);
-	return note_range(bytes >= HUGE_BYTES ? map_huge(bytes)
-					      : map_small(bytes),
-			  bytes);
+	return map_noted(bytes, bytes >= HUGE_BYTES ? map_huge : map_small);
 }
 
 void sp_sys_unmap(void *p, size_t bytes)
 {
 	forget_range(p);
 	SP_SYS2(munmap, p, bytes);
+	give_room(whole_pages(bytes));
 }
 
-void *sp_sys_map_wiped(size_t bytes)
+static void *map_wiped(size_t bytes)
 {
 	void *p = map_small(bytes);
 
@@ -180,7 +217,12 @@ void *sp_sys_map_wiped(size_t bytes)
 		SP_SYS2(munmap, p, bytes);
 		return NULL;
 	}
-	return note_range(p, whole_pages(bytes));
+	return p;
+}
+
+void *sp_sys_map_wiped(size_t bytes)
+{
+	return map_noted(bytes, map_wiped);
 }
 
 /* More than there are uses of sp_map_once. */

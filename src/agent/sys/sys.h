@@ -61,6 +61,10 @@ void *sp_sys_map(size_t bytes);
  * also before Linux 4.14. */
 void *sp_sys_map_wiped(size_t bytes);
 
+/* From now on so many bytes of such memory, and then no more.  Context: cold,
+ * one thread. */
+void sp_sys_limit_room(size_t bytes);
+
 /* Give that memory back.  Context: as mapping it. */
 void sp_sys_unmap(void *p, size_t bytes);
 

@@ -260,6 +260,27 @@ static void do_refused_memory(char **arguments)
 	EXPECT(!pthread_join(thread, NULL));
 }
 
+/* ARGUMENT objects that stay, with a limit of the address space since before
+ * the start: how many pieces can be mapped then, and threads be made. */
+static void do_address_space_left(char **arguments)
+{
+	const size_t piece = 256 << 10;
+	unsigned long n = strtoul(arguments[0], NULL, 10), pieces = 0;
+	pthread_attr_t stack;
+	pthread_t thread;
+
+	for (unsigned long i = 0; i < n; i++)
+		EXPECT(malloc(100));
+	EXPECT(!pthread_attr_init(&stack));
+	EXPECT(!pthread_attr_setstacksize(&stack, piece));
+	EXPECT(!pthread_create(&thread, &stack, work_in_thread, NULL));
+	EXPECT(!pthread_join(thread, NULL));
+	while (mmap(NULL, piece, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0) != MAP_FAILED)
+		pieces++;
+	printf("pieces %lu\n", pieces);
+}
+
 /* Every third request fails: "given BYTES OBJECTS". */
 static NOINLINE void in_failing(struct truth *truth)
 {
@@ -297,6 +318,7 @@ int main(int argc, char **argv)
 	static const struct scenario scenarios[] = {
 		{"file_size", do_file_size},
 		{"address_space", do_address_space},
+		{"address_space_left", do_address_space_left},
 		{"full_disk", do_full_disk},
 		{"locked_memory", do_locked_memory},
 		{"descriptors", do_descriptors},

@@ -7,6 +7,7 @@
  * Sizes with an alignment are multiples of it: libstdc++ rounds others up
  * before it asks for memory.
  */
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -21,14 +22,14 @@ namespace
 
 constexpr auto ALIGN = std::align_val_t{128};
 
-void *volatile sink;
+std::atomic<void *> sink;
 
 void *keep(truth &t, void *p, size_t n)
 {
 	EXPECT(p);
 	truth_add(&t, p, n);
 	memset(p, 0x5a, n);
-	sink = p;
+	sink.store(p, std::memory_order_relaxed);
 	return p;
 }
 
