@@ -100,6 +100,12 @@ bool sp_whole_is_unknown_at(const struct sp_whole *w, uint64_t at_ns)
 	return w->known_ns != SP_NEVER && at_ns > w->known_ns;
 }
 
+bool sp_whole_is_least_at(const struct sp_whole *w, uint64_t at_ns)
+{
+	return sp_whole_is_unknown_at(w, at_ns) ||
+	       (w->is_turned && w->is_starved);
+}
+
 uint64_t sp_profile_off_bytes(const struct sp_profile *p)
 {
 	return sp_sat_sub(p->unsampled_bytes, p->discarded_bytes);

@@ -39,6 +39,11 @@ bool sp_whole_peak_is_least(const struct sp_whole *whole);
  * least? */
 bool sp_whole_is_unknown_at(const struct sp_whole *whole, uint64_t at_ns);
 
+/* Is what is there of what was alive then only the least of it?  Also where
+ * samples are missing that would have been kept, for their objects lived, when
+ * those of their time were discarded. */
+bool sp_whole_is_least_at(const struct sp_whole *whole, uint64_t at_ns);
+
 /* Allocations that are in the totals but never had a chance to be recorded. */
 uint64_t sp_profile_lost_samples(const struct sp_profile *profile);
 

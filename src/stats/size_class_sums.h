@@ -28,7 +28,7 @@ struct sp_class_sums {
 	bool is_measured;
 	/* Of what was alive when the profile knows no more (model/whole.h). */
 	bool is_unknown;
-	bool is_least; /* the same, but of some processes only */
+	bool is_least; /* or more was (sp_whole_is_least_at()) */
 };
 
 /* Empty, for samples drawn with period_bytes. */

@@ -49,32 +49,22 @@ bool sp_selection_is_measured(const struct sp_selection *selection)
 	       selection->peak_ns != SP_NEVER;
 }
 
-static bool is_unknown(const struct sp_selection *selection,
-		       const struct sp_whole *whole)
-{
-	switch (selection->view) {
-	case SP_VIEW_LIVE:
-	case SP_VIEW_LEAKS:
-		return sp_whole_is_unknown_at(whole, selection->at_ns);
-	case SP_VIEW_PEAK:
-		return sp_whole_is_unknown_at(whole, selection->peak_ns);
-	case SP_VIEW_ALLOC:
-	case SP_VIEW_TEMPORARY:
-		break;
-	}
-	return false;
-}
-
 void sp_selection_judge(const struct sp_selection *selection,
 			const struct sp_profile *profile,
 			struct sp_class_sums *sums)
 {
 	const struct sp_whole whole = sp_whole_of(profile);
-	const bool lacks = is_unknown(selection, &whole);
+	const uint64_t at_ns = selection->view == SP_VIEW_PEAK
+				       ? selection->peak_ns
+				       : selection->at_ns;
+	const bool is_of_moment = selection->view == SP_VIEW_LIVE ||
+				  selection->view == SP_VIEW_LEAKS ||
+				  selection->view == SP_VIEW_PEAK;
 
 	sums->is_measured = sp_selection_is_measured(selection);
-	sums->is_unknown = lacks && !whole.has_rest;
-	sums->is_least = lacks && whole.has_rest;
+	sums->is_unknown = is_of_moment && !whole.has_rest &&
+			   sp_whole_is_unknown_at(&whole, at_ns);
+	sums->is_least = is_of_moment && sp_whole_is_least_at(&whole, at_ns);
 }
 
 struct sp_acc sp_selection_terms(const struct sp_selection *selection,

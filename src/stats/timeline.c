@@ -147,8 +147,10 @@ static int estimate_points(const struct sp_profile *profile,
 		sp_class_sums_init(&point, tree[n + i].all.period_bytes);
 		for (size_t node = n + i; !r && node; node /= 2)
 			r = sp_class_sums_merge(&point, &tree[node]);
-		point.is_least = sp_whole_is_unknown_at(&whole, out[i].time_ns);
-		point.is_unknown = point.is_least && !whole.has_rest;
+		point.is_least = sp_whole_is_least_at(&whole, out[i].time_ns);
+		point.is_unknown =
+			!whole.has_rest &&
+			sp_whole_is_unknown_at(&whole, out[i].time_ns);
 		out[i].samples = point.all.samples;
 		out[i].live_bytes = sp_estimate_bytes(&row, &point);
 		out[i].live_objects = sp_estimate_objects(&row, &point);

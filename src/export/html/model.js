@@ -339,11 +339,15 @@ class Model extends Code {
 		this.choice = choice;
 		this.isMeasured = choice.view === 'peak' &&
 			this.data.peak_is_measured;
-		const {processes, processes_lacking: lacking} = this.data.whole;
+		const {processes, processes_lacking: lacking, discarded,
+			lost_samples: lost} = this.data.whole;
+		const isOfMoment =
+			!['alloc', 'temporary'].includes(choice.view);
 
-		this.isLeast = this.isUnknownAt(choice);
-		this.isUnknown = this.isLeast &&
+		this.isUnknown = this.isUnknownAt(choice) &&
 			!(processes > 1 && lacking && lacking < processes);
+		this.isLeast = this.isUnknownAt(choice) ||
+			isOfMoment && discarded && lost;
 		const parts = this.partsOfChoice;
 
 		for (let p = 0; p < this.nPaths; p++) {

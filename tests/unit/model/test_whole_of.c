@@ -146,6 +146,20 @@ TEST(one_reason)
 	}
 }
 
+/* Samples of live objects are kept as others are discarded: those that were
+ * never taken are missing among them, and nothing tells how many. */
+TEST(least)
+{
+	for (int i = 0; i < 8; i++) {
+		const struct sp_whole w = {.is_turned = i & 1,
+					   .is_starved = i & 2,
+					   .known_ns = i & 4 ? 7 : SP_NEVER};
+
+		assert_int_equal(sp_whole_is_least_at(&w, 7), (i & 3) == 3);
+		assert_int_equal(sp_whole_is_least_at(&w, 8), i >= 3);
+	}
+}
+
 /* Of several processes what is alive is that of those which are known. */
 TEST(parts)
 {
