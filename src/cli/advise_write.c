@@ -186,7 +186,7 @@ static void print_law(FILE *out, const struct sp_advice *a)
 		"For numbers of objects the best law is %.3g times as good: it "
 		"samples all\n"
 		"objects alike, and is useless for bytes. Their total number "
-		"is exact anyway.\n",
+		"is counted anyway.\n",
 		a->worse_objects);
 }
 
@@ -194,7 +194,7 @@ static void print_notes(FILE *out, const struct sp_advice *a)
 {
 	const uint64_t lost = sp_profile_lost_samples(a->profile);
 
-	fputs("\nnotes:\n  - errors are those of samples alone; exact totals "
+	fputs("\nnotes:\n  - errors are those of samples alone; totals "
 	      "by "
 	      "size make many intervals narrower\n"
 	      "  - a run that is twice as long needs half as many samples per "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which functions and call paths a change is made of. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,10 +15,12 @@ struct candidate {
 	bool is_comparable;
 };
 
-static int add_culprit(struct sp_finding *f, char *name, bool is_path,
-		       const struct candidate *of,
-		       const struct sp_run_noise *noise, double level)
+static int add_culprit(const struct sp_checker *checker, struct sp_finding *f,
+		       char *name, bool is_path, const struct candidate *of,
+		       const struct sp_run_noise *noise)
 {
+	const struct sp_caveats *caveats = &checker->check->caveats;
+	const double level = checker->check->level;
 	const struct sp_match_row *row = of->row;
 	struct sp_culprit *grown, *c;
 
@@ -37,11 +40,15 @@ static int add_culprit(struct sp_finding *f, char *name, bool is_path,
 		.is_gone = !row->new_samples && of->is_comparable,
 		.old = sp_runs_mean(&row->old, level),
 		.new = sp_runs_mean(&row->new, level),
-		.change = sp_contrast(&row->old, &row->new, 1, noise, level),
+		.change = sp_caveats_limits(
+			caveats,
+			sp_contrast(&row->old, &row->new, 1, noise, level)),
 		.is_certain = of->is_certain,
 		.is_comparable = of->is_comparable,
 		.p = of->p,
 	};
+	if (caveats->lacking)
+		c->new.hi = INFINITY;
 	return 0;
 }
 
@@ -135,9 +142,9 @@ static int find_candidates(const struct sp_checker *c,
 }
 
 /* If some changes are certain, the others explain nothing. */
-static int add_paths(const struct sp_paths *paths,
+static int add_paths(const struct sp_checker *checker,
 		     const struct candidate *candidates, size_t n, bool is_down,
-		     const struct sp_run_noise *noise, double level,
+		     const struct sp_run_noise *noise,
 		     struct sp_finding *finding)
 {
 	bool has_certain = false;
@@ -152,8 +159,10 @@ static int add_paths(const struct sp_paths *paths,
 		if (has_certain && !c->is_certain)
 			continue;
 		has_certain |= c->is_certain;
-		r = add_culprit(finding, sp_paths_text(paths, c->row->key),
-				true, c, noise, level);
+		r = add_culprit(
+			checker, finding,
+			sp_paths_text(checker->pair->paths, c->row->key), true,
+			c, noise);
 	}
 	return r;
 }
@@ -178,8 +187,7 @@ int sp_explain(const struct sp_checker *c, const struct sp_match_of *of,
 	r = find_candidates(c, of, rows, n, &noise, &candidates);
 	if (!r) {
 		sort_candidates(candidates, n, is_down);
-		r = add_paths(pair.paths, candidates, n, is_down, &noise,
-			      c->check->level, finding);
+		r = add_paths(c, candidates, n, is_down, &noise, finding);
 		free(candidates);
 	}
 	free(rows);
@@ -197,7 +205,7 @@ static int explain_site(const struct sp_checker *c,
 	struct sp_frame_set only = {.has = calloc(n_frames + 1, sizeof(bool)),
 				    .innermost = true};
 	char *name = strdup(sp_paths_label(paths, site->row->key));
-	int r = add_culprit(finding, name, false, site, noise, c->check->level);
+	int r = add_culprit(c, finding, name, false, site, noise);
 
 	if (!only.has)
 		r = -ENOMEM;

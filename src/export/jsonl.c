@@ -32,7 +32,8 @@ static void put_totals(struct sp_json *json, const struct sp_profile *p)
 	sp_json_u64(json, "alloc_bytes", p->exact_alloc_bytes);
 	sp_json_u64(json, "alloc_objects", p->exact_alloc_objects);
 	sp_json_bool(json, "is_complete", sp_profile_is_exact(p));
-	sp_json_time(json, "missing_bytes_max", p->missing_bytes_max);
+	sp_json_time(json, "missing_bytes_max",
+		     p->is_cut ? SP_NEVER : p->missing_bytes_max);
 	sp_json_close(json, '}');
 	sp_lack_json(json, &whole);
 	sp_json_open(json, "losses", '{');

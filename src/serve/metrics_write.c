@@ -74,9 +74,9 @@ static const struct {
 	value_fn *value;
 } families[] = {
 	{"running", "gauge", "", "1 while the process runs", value_running},
-	{"allocated_bytes", "counter", "bytes", "Bytes allocated, exact",
+	{"allocated_bytes", "counter", "bytes", "Bytes allocated, counted",
 	 value_bytes},
-	{"allocated_objects", "counter", "", "Objects allocated, exact",
+	{"allocated_objects", "counter", "", "Objects allocated, counted",
 	 value_objects},
 	{"resident_bytes", "gauge", "bytes",
 	 "Resident memory as it was last recorded", value_rss},
@@ -181,8 +181,8 @@ static void write_classes(const struct sp_metrics *m, const struct style *style,
 		of_bytes ? "class_allocated_bytes" : "class_allocated_objects";
 
 	put_head(style, name, "", "counter", of_bytes ? "bytes" : "",
-		 of_bytes ? "Bytes allocated by size class, exact"
-			  : "Objects allocated by size class, exact");
+		 of_bytes ? "Bytes allocated by size class, counted"
+			  : "Objects allocated by size class, counted");
 	fputs(".\n", out);
 	for (size_t i = 0; i < m->n; i++) {
 		const struct sp_metrics_entry *p = m->processes[i];

@@ -19,7 +19,7 @@ void sp_view_json_exact(struct sp_json *json, uint64_t bytes, uint64_t objects)
 /* The same for a process, and how complete its data are. */
 #define PUT_EXACT(json, of)                                                    \
 	put_exact(json, (of)->exact_alloc_bytes, (of)->exact_alloc_objects,    \
-		  (of)->missing_bytes_max,                                     \
+		  (of)->is_cut ? SP_NEVER : (of)->missing_bytes_max,           \
 		  sp_profile_has_ended((of)->end) && !(of)->has_unseen &&      \
 			  !(of)->is_cut)
 

@@ -17,6 +17,12 @@ static void print_late(FILE *out, uint64_t asked_ns, uint64_t ns)
 	fprintf(out, " done at %s\n", sp_text_moment(ns).text);
 }
 
+static const char *kind_of_totals(const struct sp_profile *p)
+{
+	return sp_profile_is_exact(p) ? "exact totals"
+				      : "lower limits of their totals";
+}
+
 static void print_row(FILE *out, const struct sp_phase *phase,
 		      const struct sp_analysis *a)
 {
@@ -54,8 +60,8 @@ static void print_snapshots(FILE *out, const struct sp_profile *p, size_t rows)
 
 	if (!n)
 		return;
-	fputs("\nSnapshots, with exact totals (--at NAME looks at one):\n\n",
-	      out);
+	fprintf(out, "\nSnapshots, with %s (--at NAME looks at one):\n\n",
+		kind_of_totals(p));
 	fprintf(out, "  %12s %11s %14s  snapshot\n", "time", "bytes",
 		"objects");
 	for (size_t i = 0; i < n; i++) {
@@ -85,9 +91,10 @@ int sp_view_phases_print(FILE *out, const struct sp_analysis *analysis,
 		return r;
 	n = rows && rows < phases->n ? rows : phases->n;
 	if (phases->has_names) {
-		fputs("\nPhases, with exact totals (--phase NAME looks at "
-		      "one):\n\n",
-		      out);
+		fprintf(out,
+			"\nPhases, with %s (--phase NAME looks at "
+			"one):\n\n",
+			kind_of_totals(analysis->profile));
 		fprintf(out, "  %12s %11s %6s %14s %9s %6s  phase\n", "time",
 			"bytes", "%", "objects", "samples", "times");
 		for (size_t i = 0; i < n; i++)
@@ -121,6 +128,7 @@ int sp_view_phases_print_view(FILE *out, const struct sp_analysis *analysis,
 {
 	const double whole =
 		sp_estimate_bytes(&analysis->how, analysis->whole).value;
+	const bool is_exact = sp_profile_is_exact(analysis->profile);
 	bool has_few = false, has_bound = false;
 	struct sp_phases *phases;
 	int r = view_phases(analysis, &phases, err);
@@ -128,7 +136,9 @@ int sp_view_phases_print_view(FILE *out, const struct sp_analysis *analysis,
 	if (r < 0)
 		return r;
 	fprintf(out, "\n  %*s %6s %12s %14s  phase\n", ESTIMATE_WIDTH,
-		"bytes of the view", "%", "exact bytes", "exact objects");
+		"bytes of the view", "%",
+		is_exact ? "exact bytes" : "all bytes",
+		is_exact ? "exact objects" : "all objects");
 	for (size_t i = 0; i < phases->n; i++) {
 		const struct sp_phase *phase = &phases->phases[i];
 		const struct sp_interval bytes =
@@ -148,9 +158,9 @@ int sp_view_phases_print_view(FILE *out, const struct sp_analysis *analysis,
 		putc('\n', out);
 	}
 	sp_text_print_legend(out, has_few, has_bound, analysis->how.confidence);
-	fputs("  exact is all that was allocated in the phase, whatever the "
-	      "view\n",
-	      out);
+	fprintf(out,
+		"  %s that was allocated in the phase, whatever the view\n",
+		is_exact ? "exact is all" : "all is the least");
 	sp_phases_free(phases);
 	return 0;
 }

@@ -132,9 +132,11 @@ void sp_view_sizes_print(FILE *out, const struct sp_profile *profile,
 	struct sizes sizes;
 
 	coarsen_sizes(profile, &sizes);
-	fputs("\nExact totals by object size (--sizes --csv has every "
-	      "class):\n\n",
-	      out);
+	fprintf(out,
+		"\n%s by object size (--sizes --csv has every "
+		"class):\n\n",
+		sp_profile_is_exact(profile) ? "Exact totals"
+					     : "Lower limits of the totals");
 	fprintf(out, "  %10s %14s %6s  %10s %6s\n", "size up to", "objects",
 		"%", "bytes", "%");
 	for (size_t i = sizes.first; i < sizes.end; i++)
@@ -251,8 +253,8 @@ void sp_view_sizes_print_estimated(FILE *out,
 	estimate_sizes(analysis, &e);
 	fputs("\nEstimated bytes by object size in this view (--sizes --csv "
 	      "has "
-	      "every class;\nexact totals by size are those of all that was "
-	      "allocated: --sizes alone):\n\n",
+	      "every class;\n--sizes alone: the totals of all that was "
+	      "allocated):\n\n",
 	      out);
 	fprintf(out, "  %10s %*s %6s\n", "size up to", ESTIMATE_WIDTH, "bytes",
 		"%");

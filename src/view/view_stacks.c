@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "model/whole.h"
 #include "text/lines.h"
 #include "text/style.h"
 #include "text/text.h"
@@ -93,16 +94,21 @@ static void print_age(FILE *out, uint64_t ns, uint64_t error_ns)
 }
 
 static void print_quantiles(FILE *out, const struct sp_lifetime *lifetime,
-			    uint64_t error_ns)
+			    uint64_t error_ns, uint64_t known_ns)
 {
+	const bool is_known = known_ns == SP_NEVER;
+
 	if (lifetime->median_ns == SP_NEVER) {
-		fputs("median longer than the run", out);
+		fputs(is_known ? "median longer than the run"
+			       : "median longer than is known",
+		      out);
 		return;
 	}
 	fputs("median ", out);
 	print_age(out, lifetime->median_ns, error_ns);
 	if (lifetime->p90_ns == SP_NEVER) {
-		fputs(", less than 90 % freed in the run", out);
+		fprintf(out, ", less than 90 %% freed%s",
+			is_known ? " in the run" : " as far as is known");
 		return;
 	}
 	fputs(lifetime->p90_ns < error_ns ? ", 90 % " : ", 90 % at most ", out);
@@ -111,14 +117,17 @@ static void print_quantiles(FILE *out, const struct sp_lifetime *lifetime,
 
 /* Of all objects of the stack, whichever of them the view shows. */
 static void print_lifetime(FILE *out, const struct sp_lifetime *lifetime,
-			   uint64_t error_ns)
+			   const struct sp_profile *p)
 {
+	const struct sp_whole whole = sp_whole_of(p);
+
 	if (!lifetime->samples)
 		return;
 	fputs("    lifetime: ", out);
-	print_quantiles(out, lifetime, error_ns);
-	fprintf(out, ", %s alive at the end\n",
-		sp_text_percent(lifetime->alive_share, 1).text);
+	print_quantiles(out, lifetime, p->time_error_ns, whole.known_ns);
+	fprintf(out, ", %s alive %s\n",
+		sp_text_percent(lifetime->alive_share, 1).text,
+		whole.known_ns == SP_NEVER ? "at the end" : "when last known");
 }
 
 static void print_stack(FILE *out, const struct sp_aggregate *aggregate,
@@ -143,7 +152,7 @@ static void print_stack(FILE *out, const struct sp_aggregate *aggregate,
 	if (lifetimes)
 		print_lifetime(out,
 			       &lifetimes[stack->stack - a->profile->stacks],
-			       a->profile->time_error_ns);
+			       a->profile);
 	print_frames(out, aggregate, stack, is_whole);
 }
 

@@ -114,6 +114,7 @@ static int compare_threads(const void *a, const void *b, void *arg)
 int sp_view_threads_print(FILE *out, const struct sp_analysis *a,
 			  struct sp_error *err)
 {
+	const bool is_exact = sp_profile_is_exact(a->profile);
 	const size_t n = a->profile->n_thread_infos;
 	struct sp_view_rows rows = rows_of(out, a);
 	size_t *order = calloc(n + 1, sizeof(*order));
@@ -128,10 +129,11 @@ int sp_view_threads_print(FILE *out, const struct sp_analysis *a,
 	qsort_r(order, n_shown, sizeof(*order), compare_threads,
 		a->view->threads);
 	fprintf(out,
-		"\nBy the thread that allocated; %% %s;\nexact is all that "
-		"it allocated:\n\n",
-		sp_view_row_whole(a->selection.view));
-	sp_view_row_head(&rows, "       exact  thread");
+		"\nBy the thread that allocated; %% %s;\n%s it allocated:\n\n",
+		sp_view_row_whole(a->selection.view),
+		is_exact ? "exact is all that" : "all is the least that");
+	sp_view_row_head(&rows, is_exact ? "       exact  thread"
+					 : "         all  thread");
 	for (size_t i = 0; i < n_shown; i++)
 		print_thread(&rows, a, order[i]);
 	if (n_shown < n)

@@ -226,10 +226,11 @@ static void print_phase(FILE *out, const struct sp_analysis *a)
 	const struct sp_class_total total =
 		sp_phase_total(a->profile, a->selection.phase);
 
-	fprintf(out, "  phase     %s in %s allocation%s, exact: ",
+	fprintf(out, "  phase     %s in %s allocation%s, %s: ",
 		sp_text_bytes((double)total.bytes).text,
 		sp_text_count(total.objects).text,
-		sp_text_plural(total.objects));
+		sp_text_plural(total.objects),
+		sp_profile_is_exact(a->profile) ? "exact" : "at least");
 	sp_text_print(out, sp_phase_name(a->selection.phase));
 	putc('\n', out);
 }
@@ -388,11 +389,10 @@ static void print_view_moment(FILE *out, const struct sp_analysis *a)
 		      out);
 		return;
 	case SP_VIEW_LEAKS:
-		fputs("leaks: what is alive", out);
-		print_when(out, s->at_ns, p);
-		fprintf(out, " and older than %s%s",
+		fprintf(out, "leaks: what is older than %s and alive%s",
 			sp_text_moment(s->tail_ns).text,
-			p->resident ? ", in resident pages" : "");
+			p->resident ? " in resident pages" : "");
+		print_when(out, s->at_ns, p);
 		return;
 	case SP_VIEW_TEMPORARY:
 		break;

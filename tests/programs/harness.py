@@ -415,11 +415,12 @@ class Case(unittest.TestCase):
             self.assertEqual(done.returncode, code, done.stderr + done.stdout)
         return done
 
-    def fill_disk(self, size, disk, copy, objects):
-        """Record program_plain with so many objects, all of them, on a file
-        system of that size at `disk`; its profile is `copy`."""
+    def fill_disk(self, size, disk, copy, *argv, program="program_plain"):
+        """Record all objects of a program, or of so many of program_plain, on
+        a file system of that size at `disk`; its profile is `copy`."""
         script = (f"mount -t tmpfs -o size={size} none {disk} && "
-                  f"LD_PRELOAD=$LIBRARY {target('program_plain')} {objects}; "
+                  f"LD_PRELOAD=$LIBRARY {target(program)} "
+                  f"{' '.join(map(str, argv))}; "
                   f"e=$?; cp --sparse=always {disk}/a.sprof {copy}; exit $e")
         result = self.execute(
             "unshare", "-m", "sh", "-c", script, shim=False, clean=False,
@@ -428,7 +429,7 @@ class Case(unittest.TestCase):
                  "SAMPLEPROF_PERIOD": "1"})
         if b"mount" in result.stderr or b"unshare" in result.stderr:
             self.skipTest(f"cannot mount here: {result.stderr.decode()}")
-        self.assertEqual((result.returncode, result.stdout), (0, b"hello\n"))
+        self.assertEqual(result.returncode, 0, result.stderr)
 
 
 def nightly(item):

@@ -304,8 +304,8 @@ TEST_OF(struct page *page, leaks, setup, page_teardown)
 
 	page_choose(page, SP_VIEW_LEAKS);
 	text = print(page, HEADER);
-	assert_has(text, "leaks: what is alive at the end and older than "
-			 "325.0 ms\n");
+	assert_has(text, "leaks: what is older than 325.0 ms and alive "
+			 "at the end\n");
 	assert_has(line_with(text, "  rows  "), "  rows      20.0 MiB [");
 	assert_true(sp_moment_parse("3s", &page->x->question.tail));
 	text = print(page, HEADER);

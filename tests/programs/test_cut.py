@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""Profiles that lack something, at period 1, where all else is exact: one that is
+cut, one whose disk was full, one that has met SAMPLEPROF_MAX_FILE.  No command
+and no export says more than the profile knows."""
+
+import csv
+import io
+import json
+import os
+import re
+
+import harness
+from test_serve import Serve
+
+SITES = ("a:48:8000", "mark=load", "keep:96:4000", "c:120:3000")
+VIEWS = ("alloc", "live", "peak", "leaks", "temporary")
+TEXTS = [["report", "--view", view] for view in VIEWS] + [
+    ["report", "--by", of] for of in ("size", "thread", "phase")] + [
+    ["report", "--phase", "load"], ["report", "--cum"], ["stats"], ["top"],
+    ["tree"], ["traces"], ["peek", "."], ["list", "site_c"], ["advise"],
+    ["check", "--limit", "live_bytes=1G", "--limit", "peak_bytes=1G"]]
+EXPORTS = ("pprof", "massif", "jsonl", "html", "dhat", "collapsed",
+           "speedscope", "csv", "heap_v2")
+# What a full file knows: the process counted to its end, each class as well.
+COUNTED = re.compile(r"ended cleanly|allocated .*, exact|exact totals are not|"
+                     r"exact is all|exact +thread|exact bytes|exact objects|"
+                     r"phase .*, exact|with exact totals|Exact totals|"
+                     r"[0-9] (Ki)?B  .* exact ")
+
+
+def points(value, path=""):
+    """Where in JSON an interval has no width."""
+    if isinstance(value, dict):
+        if "lo" in value and value["lo"] == value["hi"]:
+            yield path
+        for key, part in value.items():
+            yield from points(part, f"{path}/{key}")
+    for i, part in enumerate(value if isinstance(value, list) else ()):
+        yield from points(part, f"{path}/{i}")
+
+
+class Lacking(Serve):
+
+    def asked(self, *argv):
+        done = self.sampleprof(*argv, code=None)
+        self.assertIn(done.returncode, (0, 4), (argv, done.stderr))
+        return done
+
+    def asked_json(self, *argv):
+        return json.loads(self.asked(*argv).stdout)
+
+    def check_lacking(self, path, may_say):
+        """Text, --csv, --json and exports of one that lacks some."""
+        for argv in TEXTS:
+            text = may_say.sub("", self.asked(*argv, path).stdout)
+            self.assertNotRegex(text, "exact|Exact|cleanly|at the end", argv)
+            if argv[0] != "advise":
+                self.assertRegex(text, "at least|not known", argv)
+        for view in VIEWS:
+            argv = "--view", view, path
+            said = self.asked_json("report", "--json", *argv)
+            self.assertEqual(list(points(said)), [], view)
+            self.assertFalse(said["whole"]["is_whole"])
+            self.assertEqual(said["estimate"]["live_bytes"]["lo"], 0)
+            self.assertIsNone(said["estimate"]["peak_bytes"]["hi"])
+            for row in csv.DictReader(io.StringIO(self.asked(
+                    "report", "--csv", *argv).stdout)):
+                for of in ("flat_bytes", "cum_bytes", "live_bytes"):
+                    self.assertNotEqual(row[of + "_lo"], row[of + "_hi"], row)
+        found = self.asked_json("leaks", "--json", path)
+        self.assertLessEqual(found["to_ns"], found["whole"]["live_known_until_ns"])
+        for form in EXPORTS:
+            self.assertIn("what was alive is known until", self.asked(
+                "export", form, path, "-o", f"{path}.{form}").stderr, form)
+        for pair in ((path, self.other), (self.other, path)):
+            text = self.asked("diff", *pair).stdout
+            self.assertRegex(text, r"unknown +live_bytes")
+            self.assertNotRegex(text, "exact|cleanly")
+            for row in self.asked_json("diff", "--json", *pair)["functions"]:
+                self.assertIsNone(row["change"]["hi"], row)
+        return said["exact"]
+
+    def test_every_output(self):
+        cut, full, self.other = (os.path.join(self.served, name) for name in (
+            "cut.sprof", "full.sprof", "other"))
+        gated = harness.target("program_gated")
+        for name in ("other", "cut.sprof"):
+            self.record(name, gated, *SITES, period=1)
+        os.truncate(cut, os.path.getsize(cut) * 2 // 3)
+        exact = self.check_lacking(cut, re.compile("(?!)"))
+        self.assertEqual((exact["is_complete"], exact["missing_bytes_max"]),
+                         (False, None))
+        disk = os.path.join(self.dir, "disk")
+        os.mkdir(disk)
+        self.fill_disk("2m", disk, full, "a:48:80000", "mark=load", "keep:96:8000",
+                       "c:120:60000", program="program_gated")
+        self.assertTrue(self.check_lacking(full, COUNTED)["is_complete"])
+        turned = self.record("turned.sprof", gated, "keep:96:2000",
+                             "c:120:120000", period=1, max_file="1M")
+        self.assertRegex(self.asked("report", turned).stdout,
+                         r"\n  discarded .*\n.*\n.*\n  peak +at least")
+        self.begin()
+        listed = self.asked_json("ls", "--json", self.served)
+        found = self.metrics()
+        for path, end, counted, whole in ((cut, "cut", 0, 0), (
+                full, "clean", 1, 0), (turned, "clean", 1, 1)):
+            row, = (r for r in listed if r["file"] == path)
+            self.assertEqual((row["end"], row["alloc_is_exact"]), (end, counted))
+            self.assertEqual(not list(points(row)), not whole)
+            key, = (k for k in found["sampleprof_whole"] if json.loads(k)[
+                "profile"] == os.path.basename(path))
+            self.assertEqual(found["sampleprof_whole"][key], whole)
+            self.assertEqual(key in found["sampleprof_live_bytes"], whole)
+            self.assertNotIn(key, found.get("sampleprof_peak_bytes_hi", {}))
+        self.asked("fleet", "init")
+        self.assertIn("1 not added", self.sampleprof(
+            "fleet", "add", cut, full, turned, code=1).stdout)
+        said = self.asked_json("fleet", "report", "--json")
+        self.assertEqual(said["whole"]["processes_lacking"], 1)
+        self.assertEqual(list(points(said)), [])
+        self.assertIn("at least", self.asked("fleet", "report").stdout)
