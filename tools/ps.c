@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/proc.h"
 #include "control/target.h"
 #include "text/table.h"
 #include "text/text.h"
@@ -36,7 +37,7 @@ const struct sp_command_line ps_line = {
 struct process {
 	uint64_t pid;
 	char name[32]; /* the kernel's, which a program may change */
-	char *command; /* what is there of its arguments by now */
+	char *command; /* its arguments, as they are by now */
 	char *profile;
 };
 
@@ -47,27 +48,39 @@ struct processes {
 	bool is_silent;
 };
 
-/* Of /proc/NUMBER/FILE, with spaces for zero bytes; "" if that is not to be
- * read. */
-static void read_proc(uint64_t number, const char *file, char *text,
-		      size_t size)
+/* Of what /proc says: spaces for the zero bytes that are between words. */
+static void clean_text(char *text, long n)
 {
-	char path[64];
-	size_t n = 0;
-	FILE *in;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/%s", number, file);
-	in = fopen(path, "re");
-	if (in) {
-		n = fread(text, 1, size - 1, in);
-		fclose(in);
-	}
-	while (n && (!text[n - 1] || text[n - 1] == '\n'))
-		n--;
-	for (size_t i = 0; i < n; i++)
+	while (n > 0 && (!text[n - 1] || text[n - 1] == '\n'))
+		text[--n] = '\0';
+	for (long i = 0; i < n; i++)
 		if (!text[i])
 			text[i] = ' ';
-	text[n] = '\0';
+}
+
+/* No command line is longer: a process may say that any of its memory is it. */
+#define COMMAND_MAX (8u << 20)
+
+/* To be freed; "" if it is not to be read; NULL: no memory. */
+static char *read_command(uint64_t pid)
+{
+	const pid_t thread = sp_proc_thread(pid);
+	size_t size = 1024;
+	char *text = NULL, *grown;
+	long n = (long)size;
+
+	while (n + 1 >= (long)size && size < COMMAND_MAX) {
+		size *= 2;
+		grown = realloc(text, size);
+		if (!grown) {
+			free(text);
+			return NULL;
+		}
+		text = grown;
+		n = sp_proc_read(text, size, "/proc/%d/cmdline", thread);
+	}
+	clean_text(text, n);
+	return text;
 }
 
 static void say_silence(void *arg, const struct sp_error *why)
@@ -93,8 +106,6 @@ static void add_process(void *arg, const struct sp_target *target)
 	struct processes *all = arg;
 	struct process *grown =
 		realloc(all->list, (all->n + 1) * sizeof(*grown));
-	const pid_t thread = sp_proc_thread(target->pid);
-	char command[512] = "";
 	struct process *p;
 
 	if (!grown) {
@@ -104,11 +115,9 @@ static void add_process(void *arg, const struct sp_target *target)
 	all->list = grown;
 	p = &grown[all->n++];
 	p->pid = target->pid;
-	read_proc(p->pid, "comm", p->name, sizeof(p->name));
-	if (thread > 0)
-		read_proc((uint64_t)thread, "cmdline", command,
-			  sizeof(command));
-	p->command = strdup(without_directory(command));
+	clean_text(p->name, sp_proc_read(p->name, sizeof(p->name),
+					 "/proc/%" PRIu64 "/comm", p->pid));
+	p->command = read_command(p->pid);
 	p->profile = strdup(target->path);
 	all->is_short |= !p->command || !p->profile;
 }
@@ -127,7 +136,8 @@ static void print_processes(const struct processes *all)
 		printf("%7" PRIu64 "  ", p->pid);
 		sp_console_print_cell(stdout, p->name, NAME_COLUMNS);
 		fputs("  ", stdout);
-		sp_console_print_cut(stdout, p->command, COMMAND_COLUMNS);
+		sp_console_print_cut(stdout, without_directory(p->command),
+				     COMMAND_COLUMNS);
 		fputs("\n        ", stdout);
 		sp_text_print(stdout, p->profile);
 		putchar('\n');

@@ -117,6 +117,7 @@ void sp_table_csv_interval(FILE *out, struct sp_interval interval)
 void sp_table_begin(struct sp_table *table, FILE *out,
 		    const struct sp_table_column *columns, bool as_json)
 {
+	sp_text_set_ascii(false);
 	*table = (struct sp_table){.columns = columns,
 				   .is_json = as_json,
 				   .json = {.out = out, .is_first = true}};

@@ -34,7 +34,8 @@ struct sp_table_column {
 		key, SP_TABLE_##kind, offsetof(type, member)                   \
 	}
 
-/* A whole table: an array of objects, or CSV with its head. */
+/* A whole table: an array of objects, or CSV with its head.  It is UTF-8, and
+ * so is what comes behind it: the mode of text/text.h is set. */
 struct sp_table {
 	const struct sp_table_column *columns;
 	bool is_json;

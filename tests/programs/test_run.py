@@ -9,6 +9,7 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import stat
 import subprocess
@@ -176,7 +177,7 @@ class Summary(Command):
     def next_of(self, done):
         [line] = re.findall(r"(?m)^sampleprof: next: sampleprof report (.*)$",
                             done.stderr)
-        return self.path(line)
+        return self.path(*shlex.split(line))
 
     def check_next(self, done, program):
         profile = harness.Profile(self.next_of(done))
@@ -406,8 +407,14 @@ class Lists(Command):
             self.assertEqual(row["end"],
                              rows[os.path.basename(row["file"])][-1])
             self.assertEqual(set(row["live_bytes"]), {"value", "lo", "hi"})
+        os.rename(self.path("d", "other.sprof"),
+                  self.path("d", "caf\u00e9.sprof"))
+        for locale in "C", "C.UTF-8":
+            table = self.sampleprof("ls", "--csv", "d",
+                                    env=self.in_locale(locale)).stdout
+            self.assertIn('"d/caf\u00e9.sprof"', table)
         table = list(csv.DictReader(io.StringIO(
-            self.sampleprof("ls", "--csv", "d").stdout)))
+            table.replace("caf\u00e9", "other"))))
         self.assertEqual([r["file"] for r in table], [r["file"] for r in said])
         self.assertEqual([int(r["alloc_bytes"]) for r in table],
                          [r["alloc_bytes"] for r in said])
@@ -415,6 +422,9 @@ class Lists(Command):
         [shell] = [f for f in rows if "program_plain" not in f
                    and f != "other.sprof"]
         self.assertEqual(rows[self.files("d")[-1]][1], rows[shell][0])
+
+    def in_locale(self, name):
+        return self.environment(shim=False, env={"LC_ALL": name})
 
     def test_ls_errors(self):
         self.assertIn("No such file", self.sampleprof(
@@ -432,7 +442,8 @@ class Lists(Command):
         process = subprocess.Popen(
             ["/usr/bin/python3", "-c",
              "import sys; open('/proc/self/comm', 'w').write('renamed'); "
-             "print(1, flush=True); sys.stdin.read()"], text=True,
+             "print(1, flush=True); sys.stdin.read()", "caf\u00e9",
+             "x" * 5000], text=True,
             cwd=self.dir, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             env=self.environment())
         self.addCleanup(process.communicate)
@@ -446,11 +457,13 @@ class Lists(Command):
             self.assertEqual(row[at:at + len(name)], name, lines)
         said = json.loads(self.sampleprof("ps", "--json").stdout)
         [one] = [r for r in said if r["pid"] == process.pid]
-        self.assertEqual((one["name"], one["profile"]),
-                         ("renamed", lines[n + 1].strip()))
-        table = csv.DictReader(io.StringIO(
-            self.sampleprof("ps", "--csv").stdout))
-        self.assertIn({**one, "pid": str(process.pid)}, table)
+        self.assertEqual((one["name"], one["command"], one["profile"]),
+                         ("renamed", " ".join(process.args),
+                          lines[n + 1].strip()))
+        for locale in "C", "C.UTF-8":
+            table = csv.DictReader(io.StringIO(self.sampleprof(
+                "ps", "--csv", env=self.in_locale(locale)).stdout))
+            self.assertIn({**one, "pid": str(process.pid)}, table)
         # As in `ls`: a path is never cut, and has a line of its own.
         self.assertTrue(os.path.isfile(lines[n + 1].strip()), lines)
         self.assertTrue(all(len(l) <= 80 for l in lines
