@@ -478,10 +478,9 @@ static const struct {
 
 static bool is_command(const char *word)
 {
-	for (size_t i = 0; i < N_COMMANDS; i++)
-		if (strcmp(commands[i].name, word) == 0)
-			return true;
-	return false;
+	const struct sp_command *c = sp_command_find(word);
+
+	return c && c->place == SP_COMMAND_OTHER;
 }
 
 /* Only a page shares its options with the report, and may stand behind them. */
@@ -496,33 +495,39 @@ static int fail_late(const char *command)
 	return sp_console_fail_usage(error, "report");
 }
 
-/* A word that is neither a file nor a command is more likely the latter,
- * mistyped, if it is near one. */
-static const char *mistyped_command(const struct sp_options *options)
+/* A word that is neither a file nor a command here is more likely the latter,
+ * mistyped or another program's, if it is near one; else NULL. */
+static const char *mistyped_command(const char *word)
 {
-	const char *word = options->files[0];
+	const struct sp_command *c = sp_command_find(word);
 
-	if (options->page != SP_PAGE_REPORT || strpbrk(word, "/.") ||
-	    access(word, F_OK) == 0 || sp_command_find(word))
+	if (*word == '-' || strpbrk(word, "/.") || access(word, F_OK) == 0 ||
+	    (c && c->place == SP_COMMAND_PAGE))
 		return NULL;
-	return sp_command_nearest(word);
+	return c ? c->name : sp_command_nearest(word);
 }
 
 static int fail_mistyped(const char *word, const char *nearest)
 {
+	const bool is_elsewhere = strcmp(word, nearest) == 0;
 	char error[256];
 
 	snprintf(error, sizeof(error),
-		 "%.80s is no file and no command: did you mean %s?", word,
-		 nearest);
+		 is_elsewhere
+			 ? "%.80s is no file: sampleprof %s does that"
+			 : "%.80s is no file and no command: did you mean %s?",
+		 word, nearest);
 	return sp_console_fail_usage(error, "");
 }
 
 /* What is wrong may be that the options are those of a command. */
 static int fail_report(const struct sp_error *err, int argc, char **argv)
 {
+	const char *nearest = argc > 1 ? mistyped_command(argv[1]) : NULL;
 	char error[sizeof(err->message) + 128];
 
+	if (nearest)
+		return fail_mistyped(argv[1], nearest);
 	for (int i = 1; i < argc; i++) {
 		if (!is_command(argv[i]))
 			continue;
@@ -558,8 +563,8 @@ static int run_report(int argc, char **argv)
 	options.question.weigh = sp_resident_weigh;
 	if (is_command(options.files[0]))
 		return fail_late(options.files[0]);
-	nearest = mistyped_command(&options);
-	if (nearest)
+	nearest = mistyped_command(options.files[0]);
+	if (nearest && options.page == SP_PAGE_REPORT)
 		return fail_mistyped(options.files[0], nearest);
 	if (!sp_console_is_utf8())
 		options.ascii = true;
