@@ -14,12 +14,12 @@
 
 #define PROGRAM "sampleprof"
 
-/* The words for one more file, behind which there is room for the last four. */
+/* The words for one more file, behind which there is room for the last five. */
 static bool add_module(struct names *names, const char *path, const char *file)
 {
 	static char option[] = "--module";
 	char **grown =
-		reallocarray(names->command, names->n + 6, sizeof(*grown));
+		reallocarray(names->command, names->n + 7, sizeof(*grown));
 
 	if (!grown)
 		return false;
@@ -64,17 +64,18 @@ bool names_begin(struct names *names, struct sp_kept *kept)
 
 bool names_add(const struct names *names, char *path)
 {
-	static char option[] = "-o";
+	static char option[] = "-o", operands[] = "--";
 	char **last = names->command + names->n;
 	struct sp_error err;
 	int status = 0, before = dup(STDOUT_FILENO), nowhere;
 	bool is_started;
 	pid_t pid;
 
-	last[0] = path;
-	last[1] = option;
-	last[2] = path;
-	last[3] = NULL;
+	last[0] = option;
+	last[1] = path;
+	last[2] = operands;
+	last[3] = path;
+	last[4] = NULL;
 	nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	fflush(stdout);
 	if (nowhere >= 0)

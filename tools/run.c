@@ -150,10 +150,10 @@ static void print_largest(const struct recordings *all)
 static void print_next(const struct recordings *all, const char *dir)
 {
 	fputs(PROGRAM ": next: " PROGRAM " report ", stderr);
-	sp_text_print(stderr, all->list[0].path);
+	sp_text_print_shell_path(stderr, all->list[0].path);
 	if (all->n > LARGEST) {
 		fputs("\n" PROGRAM ": all of them: " PROGRAM " ls ", stderr);
-		sp_text_print(stderr, *dir ? dir : ".");
+		sp_text_print_shell_path(stderr, *dir ? dir : ".");
 	}
 	putc('\n', stderr);
 }

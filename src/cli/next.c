@@ -20,14 +20,6 @@
 #define GROWN_SHARE 0.5
 #define CHURN_TIMES 10
 
-static void print_path(FILE *out, const char *path)
-{
-	/* A name like an option would be taken for one. */
-	if (*path == '-')
-		fputs("./", out);
-	sp_text_print_shell(out, path);
-}
-
 static bool begins_with(const char *text, const char *begin)
 {
 	return strncmp(text, begin, strlen(begin)) == 0;
@@ -73,7 +65,7 @@ static void print_page_name(FILE *out, const char *path)
 	snprintf(page, sizeof(page), "%.*s.html",
 		 end ? (int)(end - name) : (int)strlen(name), name);
 	fputs(" -o ", out);
-	print_path(out, page);
+	sp_text_print_shell_path(out, page);
 }
 
 static void print_command(FILE *out, const struct sp_options *options,
@@ -89,7 +81,7 @@ static void print_command(FILE *out, const struct sp_options *options,
 	print_given(out, options, arguments);
 	for (size_t i = 0; i < profile->n_parts; i++) {
 		putc(' ', out);
-		print_path(out, profile->parts[i].path);
+		sp_text_print_shell_path(out, profile->parts[i].path);
 	}
 	if (strcmp(arguments, EXPORT_HTML) == 0)
 		print_page_name(out, profile->parts[0].path);

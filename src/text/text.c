@@ -533,6 +533,13 @@ const char *sp_text_plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
+void sp_text_print_shell_path(FILE *out, const char *path)
+{
+	if (*path == '-')
+		fputs("./", out);
+	sp_text_print_shell(out, path);
+}
+
 void sp_text_print_shell(FILE *out, const char *text)
 {
 	static const char safe[] = "abcdefghijklmnopqrstuvwxyz"

@@ -162,5 +162,8 @@ const char *sp_text_plural(uint64_t n);
  * same bytes back.  Needs $'...' of the shell if the text is unsafe. */
 void sp_text_print_shell(FILE *out, const char *text);
 
+/* The same of a path, which is not to be taken for an option. */
+void sp_text_print_shell_path(FILE *out, const char *path);
+
 /* The part of a path after the last '/'; the path itself if that is empty. */
 const char *sp_text_base_name(const char *path);

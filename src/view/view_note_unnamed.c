@@ -250,7 +250,7 @@ static void print_file(FILE *out, const struct sp_profile *p)
 {
 	putc(' ', out);
 	if (p->n_parts == 1)
-		sp_text_print_shell(out, p->parts[0].path);
+		sp_text_print_shell_path(out, p->parts[0].path);
 	else
 		fputs("FILE", out);
 }

@@ -7,6 +7,7 @@ its execution."""
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -93,8 +94,8 @@ class Run(Command):
         """Where the locale is not UTF-8, names are written in ASCII alone; a
         terminal may take other bytes for commands."""
         name = "caf\u00e9\u009b.sprof"
-        for locale, shown in (("C", r"caf\xc3\xa9\xc2\x9b.sprof"),
-                              ("C.UTF-8", "caf\u00e9\\xc2\\x9b.sprof")):
+        for locale, shown in (("C", r"$'caf\xc3\xa9\xc2\x9b.sprof'"),
+                              ("C.UTF-8", "$'caf\u00e9\\xc2\\x9b.sprof'")):
             with self.subTest(locale=locale):
                 done = self.sampleprof(
                     "run", "--out", name, harness.target("program_plain"),
@@ -104,6 +105,17 @@ class Run(Command):
                 self.assertEqual(
                     done.stderr.splitlines()[-1],
                     f"sampleprof: next: sampleprof report {shown}")
+
+    def test_file_like_an_option(self):
+        """Names are added to it, and what is proposed can be pasted."""
+        done = self.sampleprof("run", "--out=-a b.sprof",
+                               harness.target("program_plain"), 100)
+        last = done.stderr.splitlines()[-1]
+        self.assertEqual(last, "sampleprof: next: sampleprof report "
+                         "./'-a b.sprof'")
+        self.assertNotIn("names", done.stderr)
+        self.assertTrue(self.sampleprof(*shlex.split(last)[3:]).stdout
+                        .startswith("sampleprof report: "))
 
     def test_exit(self):
         for code in (0, 1, 77, 255):

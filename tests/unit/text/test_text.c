@@ -577,6 +577,14 @@ TEST(print_shell)
 	assert_shell("\xe2\x80\xae", "$'\\xe2\\x80\\xae'");
 }
 
+TEST(print_shell_path)
+{
+	assert_string_equal(written(sp_text_print_shell_path, "-a b"),
+			    "./'-a b'");
+	assert_string_equal(written(sp_text_print_shell_path, "a-b"), "a-b");
+	assert_string_equal(written(sp_text_print_shell_path, ""), "''");
+}
+
 TEST(base_name)
 {
 	assert_string_equal(sp_text_base_name("/usr/lib/libc.so.6"),

@@ -101,7 +101,10 @@ TEST_OF(struct page *page, stripped_module, page_setup, page_teardown)
 		assert_has(print(page),
 			   "  - 4.8% of the bytes are in functions without "
 			   "names: libz.so.1 is stripped: build it with -g");
-		assert_has(print(page), " sampleprof report --debuginfod ");
+		page->x->profile.path = i ? "my file" : "-x.sprof";
+		assert_has(print(page),
+			   i ? " sampleprof report --debuginfod 'my file'\n"
+			     : " sampleprof report --debuginfod ./-x.sprof\n");
 		assert_has(print(page), "    sampleprof report --see-through "
 					"'^libz\\.' ");
 		page->x->symbolizer.problem = &page->x->modules[1];
