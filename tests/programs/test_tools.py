@@ -4,14 +4,18 @@ every allocation is recorded and nothing is reported.
 """
 
 import os
+import re
 import subprocess
 
 import harness
 
 TARGETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "targets")
+INCLUDE = os.path.join(TARGETS, "..", "..", "..", "include")
 ROUNDS = 60
 # Found by valgrind, and by sanitizers.
 FOUND = {"valgrind": 99, "sanitizer": 66}
+# What no memory is left for is NULL, not the end.
+OPTIONS = "exitcode=66:allocator_may_return_null=1"
 # Each text is allocated by calloc, malloc and realloc.
 TEXTS = 6 * ROUNDS
 SAMPLES = 3 * TEXTS
@@ -31,8 +35,9 @@ class Case(harness.Case):
         starts it: how it ends, with the one profile of the program."""
         result = self.execute(
             *argv, period=1, follow=os.path.basename(program), clean=False,
-            env={"ASAN_OPTIONS": "verify_asan_link_order=0:exitcode=66",
-                 "MSAN_OPTIONS": "exitcode=66", "LSAN_OPTIONS": "exitcode=66",
+            env={"ASAN_OPTIONS": "verify_asan_link_order=0:" + OPTIONS,
+                 "MSAN_OPTIONS": OPTIONS, "LSAN_OPTIONS": OPTIONS,
+                 "TSAN_OPTIONS": OPTIONS,
                  "UBSAN_OPTIONS": "halt_on_error=1:exitcode=66", **env})
         return result, [harness.Profile(p) for p in result.paths
                         if os.path.basename(program) in os.path.basename(p)]
@@ -54,14 +59,38 @@ class Case(harness.Case):
 
 class Sanitizers(Case):
 
-    def compiled(self, compiler, sanitizer):
+    def compiled(self, compiler, sanitizer, source="race_free.c", options=()):
         program = os.path.join(self.dir, f"{compiler}-{sanitizer}")
         subprocess.run(
             [harness.require(compiler, compiler), "-g", "-O1", "-fno-builtin",
-             "-D_GNU_SOURCE", "-pthread", "-fsanitize=" + sanitizer,
-             os.path.join(TARGETS, "race_free.c"), "-o", program],
+             "-D_GNU_SOURCE", "-pthread", "-fsanitize=" + sanitizer, *options,
+             os.path.join(TARGETS, source), "-o", program],
             check=True, timeout=harness.TIMEOUT_S)
         return program
+
+    def check_operators(self, compiler, sanitizer, is_seen):
+        """Four threads with the operators of C++.  The sanitizer says what it
+        has no memory for, and nothing else."""
+        program = self.compiled(
+            compiler, sanitizer, "operators.cc",
+            ["-std=c++17", "-fsized-deallocation", "-I", INCLUDE])
+        result, profiles = self.watched(*AT_FIXED_PLACES, program, 4, 5,
+                                        "nothrow", program=program)
+        said = re.sub(rb"==\d+==WARNING: \w+Sanitizer failed to allocate .*\n|"
+                      rb"sampleprof: malloc of this process is defined by .*\n",
+                      b"", result.stderr)
+        self.assertEqual((result.returncode, said), (0, b""))
+        [profile] = profiles
+        self.assertEqual(profile.lost(), {})
+        if not is_seen:
+            self.assertEqual(profile.samples, 0)
+            return
+        self.assertEqual(profile.samples, profile.exact[1])
+        values = result.values()
+        for name in (v for v in values if v.startswith("call_")):
+            self.assertEqual(
+                profile.allocated_under(f"(anonymous namespace)::{name}"),
+                values[name])
 
     def test_of_gcc(self):
         """They are libraries, and come behind ours."""
@@ -84,6 +113,15 @@ class Sanitizers(Case):
                                      says=f"sampleprof: {says}\n".encode())
                 self.assertIn(says, profile.settings["diagnosis"])
         self.check(program=self.compiled("clang", "undefined"))
+
+    def test_operators(self):
+        for sanitizer in ("thread", "address", "leak", "undefined"):
+            with self.subTest("gcc", sanitizer=sanitizer):
+                self.check_operators("g++", sanitizer, is_seen=True)
+        for sanitizer in ("thread", "address", "memory", "undefined"):
+            with self.subTest("clang", sanitizer=sanitizer):
+                self.check_operators("clang++", sanitizer,
+                                     is_seen=sanitizer == "undefined")
 
     def test_address_sanitizer_of_gcc_alone(self):
         """It refuses any library before it, and says so."""
