@@ -316,7 +316,7 @@ class Before(Case):
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
         worker = int(process.stdout.readline())
-        ledger = Ledger(worker)
+        ledger = Ledger(worker, "--timeout", "1m")
         self.check_sum(ledger)
         self.assertEqual(ledger.json["before"], "fork")
         before = ledger.rows["heap_before"]
@@ -326,7 +326,7 @@ class Before(Case):
         self.assertGreater(before["bytes"], 0.9 * (alive - OWN_BYTES))
         # of what the allocator has for itself there is next to nothing
         self.assertLess(ledger.bytes("heap_rest"), 1 << 20)
-        text = rss(worker).stdout
+        text = rss("--timeout", "1m", worker).stdout
         self.assertRegex(text, r"RSS .* MiB alive from before")
         self.assertIn("heap: alive, before the recording", text)
         self.assertIn("the parent's profile has its functions",
@@ -359,7 +359,7 @@ class Before(Case):
 
     def test_off(self):
         process, _ = self.start_ledger(settings={"period": 1, "start": "off"})
-        ledger = Ledger(process.pid)
+        ledger = Ledger(process.pid, "--timeout", "1m")
         self.check_sum(ledger)
         self.assertEqual(ledger.json["before"], "off")
         self.assertEqual(ledger.rows["heap_before"]["label"],
@@ -370,7 +370,7 @@ class Before(Case):
 
     def test_on(self):
         process, _ = self.start_ledger(settings={"period": 1})
-        ledger = Ledger(process.pid)
+        ledger = Ledger(process.pid, "--timeout", "1m")
         self.assertIsNone(ledger.json["before"])
         self.assertNotIn("heap_before", ledger.rows)
 
