@@ -24,7 +24,8 @@ LONGEST_S = 30  # of a command
 # What a command may say of such a program.
 KNOWN = r"^$|nothing is attached|has ended|executing another program" \
     r"|one program after the other|no thread was found|helper that traces" \
-    r"|let go: try again|is recorded already|is being recorded already"
+    r"|let go: try again|detach again|is recorded already" \
+    r"|is being recorded already"
 SQLITE = """
 import sqlite3, sys, threading
 ended = threading.Event()
