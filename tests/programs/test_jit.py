@@ -127,15 +127,18 @@ class Target(Case):
             self.assertNotIn("[anonymous]", text)
 
     def test_interpreter(self):
-        """Flat for the script's function, in the report as in a baseline; what
-        is called so, but not by a script, keeps its bytes."""
+        """Flat for the script's function, in the report as in a baseline, two
+        of one name in two files by themselves; what is called so, but not by a
+        script, keeps its bytes."""
+        makes = {f"py::make [in {name}.py]": self.OBJECTS for name in "ab"}
         result = self.run_and_note(harness.target("program_jit"), "map",
                                    self.OBJECTS, "python", period=1)
         path = result.profile().require_samples().path
-        self.assertEqual(self.flat(path)["py::large"], self.OBJECTS)
-        self.assertEqual(self.flat(path)["allocate"], 5 * self.OBJECTS)
+        wanted = {"py::large": self.OBJECTS, "allocate": 5 * self.OBJECTS,
+                  **makes}
+        self.assertLessEqual(wanted.items(), self.flat(path).items())
         self.assertEqual(self.flat(path, "--all-frames")["allocate"],
-                         6 * self.OBJECTS)
+                         8 * self.OBJECTS)
         base = os.path.join(self.dir, "base.json")
         harness.report("check", path, "--update-baseline", "--baseline", base)
         again = self.run_and_note(harness.target("program_jit"), "map",
@@ -143,8 +146,12 @@ class Target(Case):
         rows = json.loads(harness.report("diff", "--json", base, again.paths[0]))
         self.assertEqual(
             {row["name"]: row["old_samples"] for row in rows["functions"]
-             if row["old_samples"] >= self.OBJECTS},
-            {"py::large": self.OBJECTS, "allocate": 5 * self.OBJECTS})
+             if row["old_samples"] >= self.OBJECTS}, wanted)
+        for site, n in (("py::make", 2), (r"py::make \[in b", 1)):
+            found = json.loads(self.sampleprof(
+                "check", path, "--limit", f"site({site})=1G", "--format",
+                "json").stdout)["limits"][0]
+            self.assertEqual(found["new"]["value"], 1000 * n * self.OBJECTS)
 
     def flat(self, path, *options):
         report = harness.with_frames(json.loads(
