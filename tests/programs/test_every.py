@@ -65,6 +65,15 @@ class EveryAllocation(harness.Case):
                 self.assertEqual(descend["cum_samples"], each << bits)
                 self.assertEqual(descend["samples"], 0)
 
+    def test_json_of_deep_stacks(self):
+        """Each frame is there once: a third of the form before, or less."""
+        path, = self.execute(harness.target("program_recursion"), 1, 8, 1,
+                             period=1).paths
+        new, old = (harness.report(option, path)
+                    for option in ("--json", "--json-old"))
+        self.assertGreaterEqual(len(json.loads(new)["stacks"]), 256)
+        self.assertLessEqual(3 * len(new), len(old))
+
     def test_depth_limit(self):
         """A stack deeper than SAMPLEPROF_DEPTH says so."""
         profile = self.execute(harness.target("program_recursion"), 1, 4, 5,
