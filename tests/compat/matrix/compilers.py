@@ -47,12 +47,12 @@ def _gnu(name, source, more="", bare=_C_BARE):
                      ".dwo": "-gsplit-dwarf"})
 
 
+_GCC, _CLANG = range(11, 15), range(13, 20)
 COMPILERS = (
-    *(_gnu(f"gcc-{n}", "tower.c") for n in (11, 12)),
-    *(_gnu(f"g++-{n}", "tower.cc", "", _CXX_BARE) for n in (11, 12)),
-    *(_gnu(f"clang-{n}", "tower.c") for n in (13, 14, 15, 16, 19)),
-    *(_gnu(f"clang++-{n}", "tower.cc", "", _CXX_BARE)
-      for n in (13, 14, 15, 16, 19)),
+    *(_gnu(f"gcc-{n}", "tower.c") for n in _GCC),
+    *(_gnu(f"g++-{n}", "tower.cc", "", _CXX_BARE) for n in _GCC),
+    *(_gnu(f"clang-{n}", "tower.c") for n in _CLANG),
+    *(_gnu(f"clang++-{n}", "tower.cc", "", _CXX_BARE) for n in _CLANG),
     Compiler("musl-gcc", "tower.c",
              "musl-gcc {level} -g {more} {source} -o {out} -pthread "
              "-Wl,--eh-frame-hdr",
@@ -60,15 +60,16 @@ COMPILERS = (
     Compiler("rustc", "tower.rs",
              "rustc -C opt-level={level} -g {more} {source} -o {out}",
              {"no tables": "-C panic=abort -C force-unwind-tables=no",
-              "LTO": "-C lto=fat", ".dwo": None},
+              "LTO": "-C lto=fat", ".dwo": "-C split-debuginfo=unpacked",
+              ".dwp": "-C split-debuginfo=unpacked"},
              dict(zip(LEVELS, "012s"))),
     _gnu("gdc", "tower.d", "", _C_BARE + " -fno-exceptions"),
     Compiler("ldc2", "tower.d",
              "ldc2 {level} -g {more} {source} -of={out}",
-             {"no tables": None, "LTO": None, ".dwo": None}),
+             {"no tables": None, "LTO": "-flto=full", ".dwo": None}),
     Compiler("gnatmake", "tower.adb",
              "gnatmake -q -f {level} -g {more} {source} -o {out}",
-             {"no tables": _C_BARE, "LTO": None, ".dwo": "-gsplit-dwarf"}),
+             {"no tables": _C_BARE, "LTO": "-flto", ".dwo": "-gsplit-dwarf"}),
     _gnu("gfortran", "tower.f90", "-fno-inline"),
     Compiler("ocamlopt", "tower.ml",
              "ocamlopt -w -a -g {more} {source} -o {out}",
@@ -154,9 +155,10 @@ AFTERWARDS = {
 
 def compile_to(where, compiler, level, form):
     """Makes `app`; False if there is no such."""
-    told = compiler.told.get(".dwo" if form == ".dwp" else form, "")
-    if told and form == ".dwp":
-        told += " -gdwarf-4"  # gold's dwp reads no other
+    told = compiler.told.get(form, "")
+    if form == ".dwp" and not told:
+        told = compiler.told[".dwo"]
+        told = told and told + " -gdwarf-4"  # gold's dwp reads no other
     level = compiler.levels.get(level, level)
     if told is None or level is None:
         return False
@@ -240,6 +242,33 @@ def columns():
     return (*LEVELS, *FORMS)
 
 
+def run_elsewhere(release, source, wanted, there):
+    """Of those that are not among `there`, but packages of this release: in
+    its folder, by a build of its own."""
+    names = [c.name for c in COMPILERS if c.name not in there and
+             re.search(wanted, c.name) and re.match(r"(gcc|g|clang).*-\d", c.name)]
+    if not names:
+        return {}
+    release.install([n.replace("clang++", "clang") for n in names])
+    release.build(source)
+    only = "|".join(f"^{re.escape(n)}$" for n in names)
+    out = release.work + "/compilers.json"
+    release.make([[
+        "sh", "-c", '"$@"; [ $? -le 1 ]', "sh", "python3", "-B",
+        release.work + "/source/tests/compat/matrix/run", "--compilers",
+        release.work + "/build", "--only", only, "--json", out]], release.log)
+    with open(release.path(out), encoding="utf-8") as file:
+        return {name: {column: Cell(**cell) for column, cell in row.items()}
+                for name, row in json.load(file).items()}
+
+
+def write_json(path, rows):
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({name: {column: dataclasses.asdict(cell)
+                          for column, cell in row.items()}
+                   for name, row in rows.items()}, file)
+
+
 def run(build, wanted, say):
     """{compiler's name: {column: Cell}} of those that are there."""
     rows = {}
@@ -274,7 +303,8 @@ def heading():
 def table(rows):
     """Lines; compilers of which all is the same are one row."""
     alike = {}
-    for name, row in rows.items():
+    order = {c.name: i for i, c in enumerate(COMPILERS)}
+    for name, row in sorted(rows.items(), key=lambda r: order.get(r[0], 0)):
         alike.setdefault(tuple(c.text() for c in row.values()), []).append(name)
     yield heading()
     yield "|---" * (1 + len(columns())) + "|"
