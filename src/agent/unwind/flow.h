@@ -54,6 +54,7 @@ struct sp_flow {
 
 	struct sp_slice code;
 	uintptr_t goal;
+	bool is_return; /* the goal */
 	struct sp_flow_path paths[SP_FLOW_PATHS_MAX];
 	unsigned int n_paths;
 	unsigned int budget; /* instructions */
@@ -70,9 +71,12 @@ struct sp_flow {
 void sp_flow_onwards(struct sp_flow *flow, struct sp_slice code, uintptr_t at);
 
 /* From the start of a function to the instruction at `at`: the rule there.
- * False: it is not reached, or the stack is not known there. */
+ * False: it is not reached, or the stack is not known there.  With `is_return`
+ * only by the call in front: if that never returns, ways that jump to `at` are
+ * not of this frame. */
 bool sp_flow_from_start(struct sp_flow *flow, struct sp_slice code,
-			uintptr_t start, uintptr_t at, struct sp_cfi_rule *ret);
+			uintptr_t start, uintptr_t at, bool is_return,
+			struct sp_cfi_rule *ret);
 
 /* What the call that ends at `pc` calls, if the instruction says it; 0: in
  * another way.  A word that it is loaded from is at *slot, else that is 0. */

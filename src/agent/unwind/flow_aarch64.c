@@ -13,12 +13,14 @@ void sp_flow_onwards(struct sp_flow *flow, struct sp_slice code, uintptr_t at)
 }
 
 bool sp_flow_from_start(struct sp_flow *flow, struct sp_slice code,
-			uintptr_t start, uintptr_t at, struct sp_cfi_rule *ret)
+			uintptr_t start, uintptr_t at, bool is_return,
+			struct sp_cfi_rule *ret)
 {
 	(void)flow;
 	(void)code;
 	(void)start;
 	(void)at;
+	(void)is_return;
 	(void)ret;
 	return false;
 }

@@ -300,8 +300,10 @@ static void run_path(struct sp_flow *f, struct sp_flow_path p)
 {
 	struct sp_insn i;
 
+	i.flow = SP_INSN_NEXT;
 	for (bool is_first = true; f->budget; is_first = false) {
-		if (p.at == f->goal) {
+		if (p.at == f->goal &&
+		    (!f->is_return || i.flow == SP_INSN_CALL)) {
 			f->is_found = true;
 			f->paths[0] = p;
 			return;
@@ -376,11 +378,13 @@ void sp_flow_onwards(struct sp_flow *f, struct sp_slice code, uintptr_t at)
 }
 
 bool sp_flow_from_start(struct sp_flow *f, struct sp_slice code,
-			uintptr_t start, uintptr_t at, struct sp_cfi_rule *ret)
+			uintptr_t start, uintptr_t at, bool is_return,
+			struct sp_cfi_rule *ret)
 {
 	const struct sp_flow_path *p = &f->paths[0];
 	int32_t bp = 1;
 
+	f->is_return = is_return;
 	run_all(f, code, start, at, START_BUDGET);
 	if (!f->is_found)
 		return false;

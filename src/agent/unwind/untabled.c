@@ -92,7 +92,7 @@ static struct sp_cfi_rule from_start(struct frame *f, uintptr_t start)
 	if (i == STARTS_MAX)
 		return rule;
 	if (!sp_flow_from_start(&f->way->lane->flow, f->code, start, f->at,
-				&rule))
+				f->at == f->p->pc, &rule))
 		rule.kind = SP_CFI_UNKNOWN;
 	f->starts[i].start = start;
 	f->starts[i].rule = rule;
