@@ -5,6 +5,8 @@
  * for themselves.
  */
 #include <alloca.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -194,6 +196,27 @@ SHAPE void shapes(void)
 	interrupted();
 }
 
+SHAPE void in_files(void)
+{
+	const int fd = open("/dev/null", O_RDONLY);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	DIR *directory = opendir("/");
+	char *line = NULL;
+	size_t room = 0;
+
+	if (file)
+		fclose(file);
+	if (directory)
+		closedir(directory);
+	/* Of another file, which has a line. */
+	file = fopen("/proc/self/stat", "r");
+	if (file && getdelim(&line, &room, ' ', file) > 0)
+		sink = NULL;
+	free(line);
+	if (file)
+		fclose(file);
+}
+
 SHAPE void in_library(void)
 {
 	char *text = strdup("text"), *other = NULL;
@@ -204,6 +227,7 @@ SHAPE void in_library(void)
 	if (asprintf(&other, "%s %d", text, zero) > 0)
 		free(other);
 	free(text);
+	in_files();
 }
 
 static void *run_thread(void *arg)
