@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 
 import verdict
-from systems import ROOT
+from systems import ROOT, Failed
 
 DOCUMENT = os.path.join(ROOT, "docs", "contributing.md")
 TIMEOUT_S = 120
@@ -253,10 +253,12 @@ def run_elsewhere(release, source, wanted, there):
     release.build(source)
     only = "|".join(f"^{re.escape(n)}$" for n in names)
     out = release.work + "/compilers.json"
-    release.make([[
+    release.make([["rm", "-f", out], [
         "sh", "-c", '"$@"; [ $? -le 1 ]', "sh", "python3", "-B",
         release.work + "/source/tests/compat/matrix/run", "--compilers",
         release.work + "/build", "--only", only, "--json", out]], release.log)
+    if not os.path.exists(release.path(out)):
+        raise Failed(f"no table; the output is in {release.log}")
     with open(release.path(out), encoding="utf-8") as file:
         return {name: {column: Cell(**cell) for column, cell in row.items()}
                 for name, row in json.load(file).items()}
