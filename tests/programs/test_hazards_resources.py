@@ -148,6 +148,20 @@ class WhileItRuns(hazards.Case):
                    preload=failing)
 
 
+def least_space(case, *command):
+    """The smallest limit in which this runs without the library."""
+    low, least = 0, 64 * MIB
+    while least - low > 64 << 10:
+        middle = (low + least) // 2
+        if case.execute(*command, shim=False, clean=False,
+                        popen=limited(resource.RLIMIT_AS,
+                                      middle)).returncode == 0:
+            least = middle
+        else:
+            low = middle
+    return least
+
+
 class FromTheStart(hazards.Case):
     """The host runs, whatever becomes of the profile."""
 
@@ -191,15 +205,7 @@ class FromTheStart(hazards.Case):
         """So much, whatever is recorded, and the file grows in small steps: at
         most a sixteenth of what it has.  Of what is left it has a quarter."""
         program = harness.target("program_plain")
-
-        def runs_in(limit):
-            return self.execute(program, 3000, shim=False, clean=False,
-                                popen=limited(resource.RLIMIT_AS,
-                                              limit)).returncode == 0
-        low, least = 0, 64 * MIB
-        while least - low > 64 << 10:
-            middle = (low + least) // 2
-            low, least = (low, middle) if runs_in(middle) else (middle, least)
+        least = least_space(self, program, 3000)
         for period in ("512K", "4K", "1"):
             with self.subTest(period=period):
                 profile = self.execute(

@@ -75,7 +75,9 @@ static void choose_unwinder(void)
 		sp_stack_follow(SP_STACK_POINTERS);
 	if (sp_process.config.unwind != SP_CONFIG_UNWIND_PEER)
 		return;
-	if (sp_peer_init_beside(why))
+	/* As much as the file may take. */
+	if (sp_peer_init_beside(sp_memory_limit_of_file(&sp_process.limit),
+				why))
 		sp_stack_follow(SP_STACK_LIBUNWIND);
 	else
 		sp_process_diagnose(&sp_process,

@@ -492,10 +492,13 @@ const struct sp_walk *sp_peer_walk(struct sp_lane *lane,
 
 /* ---- the copy ---- */
 
-static const char *map_peers(long fd)
+static const char *map_peers(long fd, uint64_t most)
 {
 	const char *why = sp_image_read(&image, fd);
 
+	/* The program would lack the rest, or the profile. */
+	if (!why && SP_PEERS * (image.bytes + sizeof(struct peer)) > most)
+		why = "takes too much of the address space that is left";
 	for (unsigned int i = 0; !why && i < SP_PEERS; i++) {
 		char *base = sp_image_map(&image, fd, sizeof(struct peer));
 
@@ -512,7 +515,7 @@ static const char *map_peers(long fd)
 	return why;
 }
 
-const char *sp_peer_init(const char *path)
+const char *sp_peer_init(const char *path, uint64_t most)
 {
 	const long fd =
 		SP_SYS4(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
@@ -522,16 +525,18 @@ const char *sp_peer_init(const char *path)
 		return "cannot be opened";
 	/* It reads below the stack pointer, and the copies' data pass from one
 	 * thread to the next: both would be reported. */
-	why = sp_sys_is_valgrind() ? "is not used in valgrind" : map_peers(fd);
+	why = sp_sys_is_valgrind() ? "is not used in valgrind"
+				   : map_peers(fd, most);
 	SP_SYS1(close, fd);
 	return why;
 }
 #else
 #include "agent/sys/poison.h"
 
-const char *sp_peer_init(const char *path)
+const char *sp_peer_init(const char *path, uint64_t most)
 {
 	(void)path;
+	(void)most;
 	return "is not in this build";
 }
 
@@ -548,7 +553,7 @@ const struct sp_walk *sp_peer_walk(struct sp_lane *lane,
 }
 #endif
 
-bool sp_peer_init_beside(char why[SP_PEER_WHY_BYTES])
+bool sp_peer_init_beside(uint64_t most, char why[SP_PEER_WHY_BYTES])
 {
 	static const char name[] = "libsampleprof-unwind.so";
 	const struct link_map *self = sp_linkmap_self();
@@ -562,7 +567,7 @@ bool sp_peer_init_beside(char why[SP_PEER_WHY_BYTES])
 	} else {
 		memcpy(why, own, n);
 		memcpy(why + n, name, sizeof(name));
-		text = sp_peer_init(why);
+		text = sp_peer_init(why, most);
 	}
 	if (text)
 		strcpy(stpcpy(why + strlen(why), " "), text);

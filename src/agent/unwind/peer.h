@@ -13,13 +13,14 @@
  * is read by these, so nothing takes a lock, allocates or asks the loader.
  */
 
-/* Map the copy.  NULL, or why it cannot be used.  Context: cold. */
-const char *sp_peer_init(const char *path);
+/* Map the copy, if that takes at most so many bytes of address space.  NULL, or
+ * why it cannot be used.  Context: cold. */
+const char *sp_peer_init(const char *path, uint64_t most);
 
 /* The same of the file beside this library; false: `why` says it, after the
  * file's name. */
 #define SP_PEER_WHY_BYTES 512
-bool sp_peer_init_beside(char why[SP_PEER_WHY_BYTES]);
+bool sp_peer_init_beside(uint64_t most, char why[SP_PEER_WHY_BYTES]);
 
 /*
  * The walk from `from` by libunwind, if that leads at least as far as `tables`,

@@ -170,7 +170,7 @@ static int begin(void **state)
 	(void)state;
 	sp_modules_init("/opt/program");
 	sp_stack_bounds_init(environ, 0);
-	why = sp_peer_init(SP_UNWIND_COPY);
+	why = sp_peer_init(SP_UNWIND_COPY, UINT64_MAX);
 	if (why)
 		fail_msg("%s %s", SP_UNWIND_COPY, why);
 	return 0;

@@ -51,11 +51,13 @@ TEST(missing)
 {
 	char why[SP_PEER_WHY_BYTES];
 
-	assert_string_equal(sp_peer_init("/nowhere/libunwind.so"),
+	assert_string_equal(sp_peer_init("/nowhere/libunwind.so", UINT64_MAX),
 			    "cannot be opened");
-	assert_string_equal(sp_peer_init("/etc/passwd"),
+	assert_string_equal(sp_peer_init("/etc/passwd", UINT64_MAX),
 			    "is no shared library of this architecture");
-	assert_false(sp_peer_init_beside(why));
+	assert_string_equal(sp_peer_init(FALSE_UNWIND, 1 << 20),
+			    "takes too much of the address space that is left");
+	assert_false(sp_peer_init_beside(UINT64_MAX, why));
 	assert_non_null(strstr(why, "libsampleprof-unwind.so "));
 }
 
@@ -64,7 +66,7 @@ static int begin(void **state)
 	(void)state;
 	sp_modules_init("/opt/program");
 	sp_stack_bounds_init(environ, 0);
-	return sp_peer_init(FALSE_UNWIND) != NULL;
+	return sp_peer_init(FALSE_UNWIND, UINT64_MAX) != NULL;
 }
 
 TEST_MAIN(begin, NULL)
