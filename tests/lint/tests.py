@@ -39,6 +39,7 @@ LABELS = [
                 ("tests/compat/soak/test_verdict.py", "soak.verdict"),
                 ("tests/compat/matrix/test_verdict.py", "matrix.verdict"),
                 ("tests/compat/matrix/run", "matrix.short"),
+                ("tests/compat/matrix/compilers.py", "matrix.compilers"),
                 ("tests/compat/newcomer/test_judge.py", "newcomer.judge")]),
     ("bench", [("tests/bench/test_*.py", "bench.{}"),
                ("tests/bench/instructions", "bench.instructions"),
