@@ -341,26 +341,40 @@ int sp_library_hand_over(const struct sp_library *library, struct sp_tracee *t,
 		       : fail_copy(t->pid, made, r, err);
 }
 
+static struct sp_proc_lines mappings_of(pid_t pid)
+{
+	const int dir = sp_proc_open((uint64_t)pid);
+	struct sp_proc_lines l = {.in = dir < 0 ? NULL
+						: sp_proc_stream(dir, "maps")};
+
+	if (dir >= 0)
+		close(dir);
+	return l;
+}
+
+/* Of those that have our name; its path is there until the next one. */
+static bool next_mapping(struct sp_proc_lines *l, struct sp_proc_map *ret)
+{
+	while (sp_proc_next(l))
+		if (sp_proc_parse_map(l->line, ret) && strstr(ret->path, NAME))
+			return true;
+	return false;
+}
+
 uint64_t sp_library_find(const struct sp_library *library, pid_t pid,
 			 struct sp_library_there *there)
 {
-	int dir = sp_proc_open((uint64_t)pid);
-	struct sp_proc_lines l = {.in = dir < 0 ? NULL
-						: sp_proc_stream(dir, "maps")};
+	struct sp_proc_lines l = mappings_of(pid);
 	uint64_t function = 0;
 	struct sp_proc_map m;
 
-	while (!function && sp_proc_next(&l)) {
-		if (!sp_proc_parse_map(l.line, &m) || m.offset ||
-		    !strstr(m.path, NAME) ||
-		    !sp_proc_is_file(&m.file, &there->file))
+	while (!function && next_mapping(&l, &m)) {
+		if (m.offset || !sp_proc_is_file(&m.file, &there->file))
 			continue;
 		there->start = m.start;
 		function = m.start + library->function;
 	}
 	sp_proc_end_lines(&l);
-	if (dir >= 0)
-		close(dir);
 	return function;
 }
 
@@ -389,16 +403,12 @@ static bool has_our_code(const struct sp_library *library, pid_t pid,
 
 uint64_t sp_library_find_late(const struct sp_library *library, pid_t pid)
 {
-	int dir = sp_proc_open((uint64_t)pid);
-	struct sp_proc_lines l = {.in = dir < 0 ? NULL
-						: sp_proc_stream(dir, "maps")};
+	struct sp_proc_lines l = mappings_of(pid);
 	struct sp_proc_file file = {0};
 	uint64_t start = 0, function = 0;
 	struct sp_proc_map m;
 
-	while (!function && sp_proc_next(&l)) {
-		if (!sp_proc_parse_map(l.line, &m) || !strstr(m.path, NAME))
-			continue;
+	while (!function && next_mapping(&l, &m)) {
 		if (!m.offset) {
 			start = m.start;
 			file = m.file;
@@ -409,8 +419,6 @@ uint64_t sp_library_find_late(const struct sp_library *library, pid_t pid)
 		}
 	}
 	sp_proc_end_lines(&l);
-	if (dir >= 0)
-		close(dir);
 	return function;
 }
 

@@ -90,11 +90,9 @@ TEST(through_signals)
 	assert_int_equal(n_peers - before, 50);
 }
 
-/* On a stack of its own it is left to the tables. */
-TEST(on_an_alternate_stack)
+static void check_alternate_stack(char *memory, size_t size)
 {
-	static char memory[64 << 10];
-	const stack_t stack = {.ss_sp = memory, .ss_size = sizeof(memory)};
+	const stack_t stack = {.ss_sp = memory, .ss_size = size};
 	const stack_t none = {.ss_flags = SS_DISABLE};
 	const struct sigaction action = {.sa_handler = handle,
 					 .sa_flags = SA_ONSTACK};
@@ -107,21 +105,15 @@ TEST(on_an_alternate_stack)
 	assert_int_equal(sigaltstack(&none, NULL), 0);
 }
 
-/* The same if the alternate stack is in a frame of the thread's own one. */
-TEST(on_an_alternate_stack_within)
+/* What runs there is left to the tables, also if that stack is in a frame of
+ * the thread's own one. */
+TEST(on_an_alternate_stack)
 {
-	char memory[64 << 10];
-	const stack_t stack = {.ss_sp = memory, .ss_size = sizeof(memory)};
-	const stack_t none = {.ss_flags = SS_DISABLE};
-	const struct sigaction action = {.sa_handler = handle,
-					 .sa_flags = SA_ONSTACK};
-	const unsigned int before = n_peers;
+	static char memory[64 << 10];
+	char within[sizeof(memory)];
 
-	assert_int_equal(sigaltstack(&stack, NULL), 0);
-	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
-	descend(5, raise_here);
-	assert_int_equal(n_peers, before);
-	assert_int_equal(sigaltstack(&none, NULL), 0);
+	check_alternate_stack(memory, sizeof(memory));
+	check_alternate_stack(within, sizeof(within));
 }
 
 static void *walk_much(void *arg)
