@@ -254,30 +254,47 @@ static double relative_noise(const struct sp_runs *runs)
 /*
  * (E45) The side of fewer runs is as noisy as the other; whether those are out
  * of the ordinary depends on the tail of the noise, of which a few runs say
- * little: limits are the wider ones of the values and of their logarithms, the
- * latter of a single run with less than half of the degrees of freedom: with
- * half, sums of heavy tails gave 0.55 to 0.7 % alarms of 0.5 %.  What sampling
- * explains of the logarithms' variance has no such tail.  Nothing with one run
- * on each.
+ * little.  Limits are the wider ones of the values and of their logarithms, the
+ * latter with fewer degrees of freedom.  More old runs do not show the tail of
+ * a single new one: it has two at most.  What sampling explains of the
+ * logarithms' variance has no such tail.  Nothing with one run on each.
  */
-#define SINGLE_FREEDOM 0.45
+#define SINGLE_FREEDOM     0.42
+#define SINGLE_FREEDOM_MAX 2
+
+static double freedom_of_tail(const struct sp_runs *old,
+			      const struct sp_runs *new)
+{
+	const double freedom = (double)sp_runs_freedom(old, new);
+	const double fewest = (double)(old->n < new->n ? old->n : new->n);
+	const double ret = fmin(SINGLE_FREEDOM * fewest, 1) * freedom;
+
+	return fewest > 1 ? ret : fmin(ret, SINGLE_FREEDOM_MAX);
+}
+
+/* Runs agree by chance where sampling is as large as the program's noise: then
+ * only twice the distance that sampling goes is out of the ordinary. */
+#define SAMPLING_TIMES 2
 
 static struct distances distances_uneven(const struct sp_runs *old,
 					 const struct sp_runs *new,
 					 double factor, double confidence)
 {
 	const double freedom = (double)sp_runs_freedom(old, new);
-	const double fewest = (double)(old->n < new->n ? old->n : new->n);
 	/* few runs of one side are looked at: runs without a sample, which do
 	 * not vary, do not make it certain */
 	const double var = fmax(pooled(old, old->var, new, new->var),
 				fmax(old->noise, new->noise));
 	const double log_var = pooled(old, old->log_var, new, new->log_var);
+	/* of the same runs as log_var: periods may differ */
+	const double explained =
+		pooled(old, relative_noise(old), new, relative_noise(new));
 	const double sampled = fmax(relative_noise(old), relative_noise(new));
 	const double by_runs = sqrt(var * (square_of(factor) / (double)old->n +
 					   1 / (double)new->n));
-	const double t = student_quantile(
-		confidence, fmin(SINGLE_FREEDOM * fewest, 1) * freedom);
+	const double t =
+		student_quantile(confidence, freedom_of_tail(old, new));
+	const double z = SAMPLING_TIMES * normal_two_sided(confidence);
 	const double half = student_quantile(confidence, freedom) * by_runs;
 	double ratio;
 
@@ -285,8 +302,8 @@ static struct distances distances_uneven(const struct sp_runs *old,
 		return both_ways(0);
 	if (!isfinite(log_var) || !(new->mean > 0))
 		return both_ways(t * by_runs);
-	ratio = sqrt((square_of(t) * fmax(log_var - sampled, 0) +
-		      square_of(normal_two_sided(confidence)) * sampled) *
+	ratio = sqrt(fmax(square_of(t) * (log_var - explained),
+			  square_of(z) * sampled) *
 		     (1 / (double)old->n + 1 / (double)new->n));
 	return (struct distances){fmax(half, -new->mean *expm1(-ratio)),
 				  fmax(half, new->mean *expm1(ratio))};

@@ -375,7 +375,16 @@ mutant("few_are_welch", COMPARE, "test_totals_with_tails",
 
 # What sampling explains is noise of the program that may have heavy tails.
 mutant("sampling_has_tails", COMPARE, "test_what_is_alive",
-       "fmax(log_var - sampled, 0)", "log_var", program="power")
+       "square_of(t) * (log_var - explained)", "square_of(t) * log_var",
+       program="power")
+# Runs that agree by chance have no noise but that of sampling.
+mutant("agreement_is_calm", COMPARE, "test_runs_that_agree",
+       "#define SAMPLING_TIMES 2", "#define SAMPLING_TIMES 1",
+       program="test_compare")
+# The sampling of one side explains what varies between the other one's runs.
+mutant("explained_by_others", COMPARE, "test_sampling_of_the_same_runs",
+       "square_of(t) * (log_var - explained)",
+       "square_of(t) * (log_var - sampled)", program="test_compare")
 
 # Exact totals that agree say nothing of the rows.
 mutant("agreement_says_nothing", COMPARE, "test_same_each_time",

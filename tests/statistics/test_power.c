@@ -330,6 +330,8 @@ static void run_view(struct view_cell *c)
 		      c->found, VIEW_PAIRS, c->promised, c->kept);
 	if (!(c->growth > 0))
 		assert_true(c->found <= most_of(VIEW_PAIRS, 0.01));
+	if (c->found < c->least)
+		printf("! not found\n");
 	assert_true(c->found >= c->least);
 	assert_true(c->promised - c->kept <= most_of(c->promised, 0.08));
 }

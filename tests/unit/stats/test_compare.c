@@ -94,6 +94,13 @@ TEST(runs_by_welch)
 	assert_close(c.value - c.lo, c.hi - c.value, 1e-12);
 }
 
+/* P(|T| > t) of Student's law. */
+static double two_sided(double t, double freedom)
+{
+	return sp_special_beta_lower(freedom / 2, 0.5,
+				     freedom / (freedom + t * t));
+}
+
 /* One new run against several: it is as noisy as they are. */
 TEST(one_run_borrows_the_noise)
 {
@@ -104,14 +111,13 @@ TEST(one_run_borrows_the_noise)
 
 	/* wider than t(4, 0.975) = 2.776 would make it */
 	assert_true(c.hi - c.value > 2.7764451 * sqrt(2.5 * (1 + 0.2)));
-	/* logarithms decide, with 0.45 of 4 degrees of freedom */
+	/* logarithms decide, with 0.42 of 4 degrees of freedom */
 	for (int i = 0; i < 5; i++)
 		mean += log(old[i]) / 5;
 	for (int i = 0; i < 5; i++)
 		squares += pow(log(old[i]) - mean, 2);
 	t = -log((new - (c.value - c.lo)) / new) / sqrt(squares / 4 * 1.2);
-	assert_close(sp_special_beta_lower(0.9, 0.5, 1.8 / (1.8 + t * t)), 0.05,
-		     1e-6);
+	assert_close(two_sided(t, 0.42 * 4), 0.05, 1e-6);
 	assert_close((new + (c.hi - c.value)) / new,
 		     new / (new - (c.value - c.lo)), 1e-9);
 }
@@ -124,9 +130,60 @@ TEST(one_run_against_nothing)
 	const struct sp_interval c = sp_contrast(&a, &b, 1, NULL, 0.95);
 	const double t = (c.hi - c.value) / sqrt(0.5 * 1.2);
 
-	assert_close(sp_special_beta_lower(0.9, 0.5, 1.8 / (1.8 + t * t)), 0.05,
-		     1e-6);
+	assert_close(two_sided(t, 0.42 * 4), 0.05, 1e-6);
 	assert_close(c.hi - c.value, c.value - c.lo, 1e-12);
+}
+
+/* More old runs do not show the tail of a single new one. */
+TEST(one_run_against_many)
+{
+	const double old[] = {0, 1, 2, 1, 1, 1, 1, 1}, new = 5;
+	const struct sp_runs a = exact(old, 8), b = exact(&new, 1);
+	const struct sp_interval c = sp_contrast(&a, &b, 1, NULL, 0.95);
+	const double t = (c.hi - c.value) / sqrt(2.0 / 7 * (1 + 1.0 / 8));
+
+	assert_close(two_sided(t, 2), 0.05, 1e-6);
+}
+
+/* Of the variance between old runs the sampling of the new one explains
+ * nothing, whose period is longer. */
+TEST(sampling_of_the_same_runs)
+{
+	static const struct sp_interval new = {300, 240, 360};
+	struct sp_interval old[5];
+	struct sp_interval c;
+	struct sp_runs a, b;
+	double explained, t;
+
+	for (int i = 0; i < 5; i++) {
+		const double value = 80 + 10 * i;
+
+		old[i] = (struct sp_interval){value, value - 2, value + 2};
+	}
+	sp_runs_estimated(&a, old, 5, 0.95);
+	sp_runs_estimated(&b, &new, 1, 0.95);
+	c = sp_contrast(&a, &b, 1, NULL, 0.95);
+	explained = pow(2 / 1.9599640, 2) / pow(100, 2);
+	t = -log1p((c.lo - c.value) / 300) /
+	    sqrt((a.log_var - explained) * 1.2);
+	assert_close(two_sided(t, 0.42 * 4), 0.05, 1e-6);
+}
+
+/* Old runs that agree: what is left is sampling, twice. */
+TEST(runs_that_agree)
+{
+	static const struct sp_interval all[] = {
+		{100, 80, 120}, {100, 80, 120}, {100, 80, 120}, {100, 80, 120},
+		{100, 80, 120}, {100, 80, 120}, {100, 80, 120}, {100, 80, 120},
+	};
+	struct sp_interval c;
+	struct sp_runs a, b;
+
+	sp_runs_estimated(&a, all, 8, 0.95);
+	sp_runs_estimated(&b, all, 1, 0.95);
+	c = sp_contrast(&a, &b, 1, NULL, 0.95);
+	assert_close(log1p((c.hi - c.value) / 100), 0.4 * sqrt(1 + 1.0 / 8),
+		     1e-6);
 }
 
 static double poisson(double mean, unsigned int k)
