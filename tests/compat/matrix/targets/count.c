@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -54,7 +55,6 @@ static void *find(const char *name)
 typedef void *(*one_size)(size_t);
 typedef void *(*two_sizes)(size_t, size_t);
 typedef void *(*pointer_and_size)(void *, size_t);
-typedef int (*three_handlers)(void (*)(void), void (*)(void), void (*)(void));
 
 static void *real_calloc(size_t n, size_t size)
 {
@@ -83,10 +83,27 @@ static void *count(void *p, size_t n)
 	return p;
 }
 
+/* For the profiler's handler of forks, for which musl takes memory by malloc:
+ * what the profiler needs itself is nothing that the program asked for. */
+static int is_for_handler(const void *caller)
+{
+#ifdef __GLIBC__
+	(void)caller;
+	return 0;
+#else
+	return (uintptr_t)caller - (uintptr_t)pthread_atfork < 256;
+#endif
+}
+
 void *malloc(size_t n)
 {
-	is_inside++;
-	return count(REAL(malloc, one_size)(n), n);
+	const int is_own = is_for_handler(__builtin_return_address(0));
+	void *p;
+
+	is_inside += 1 + is_own;
+	p = count(REAL(malloc, one_size)(n), n);
+	is_inside -= is_own;
+	return p;
 }
 
 void *calloc(size_t n, size_t size)
@@ -126,21 +143,6 @@ int posix_memalign(void **ret, size_t alignment, size_t n)
 	*ret = p;
 	return 0;
 }
-
-#ifndef __GLIBC__
-/* The profiler's handler, for which musl takes memory by malloc: what the
- * profiler needs itself is nothing that the program asked for. */
-int pthread_atfork(void (*prepare)(void), void (*parent)(void),
-		   void (*child)(void))
-{
-	int ret;
-
-	is_inside++;
-	ret = REAL(pthread_atfork, three_handlers)(prepare, parent, child);
-	is_inside--;
-	return ret;
-}
-#endif
 
 static __attribute__((constructor)) void share_counts(void)
 {
