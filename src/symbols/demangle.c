@@ -46,6 +46,31 @@ static size_t without_clones(const char *text, size_t n)
 	return n;
 }
 
+/*
+ * gcc gives the part of a coroutine that is resumed the function's name, and
+ * its frame as the parameter: "f(f(int)::_Z1fi.Frame*)" is f(int), in place.
+ * Returns the length.
+ */
+static size_t without_frame(char *text, size_t n)
+{
+	static const char frame[] = ".Frame*)", mangled[] = "::_Z";
+	const size_t n_frame = sizeof(frame) - 1, n_mangled = 4;
+	size_t end = n - n_frame;
+
+	if (n < n_frame || memcmp(text + end, frame, n_frame) != 0)
+		return n;
+	while (end > n_mangled &&
+	       memcmp(text + end - n_mangled, mangled, n_mangled) != 0)
+		end--;
+	end -= end < n_mangled ? end : n_mangled;
+	for (size_t i = 1; 2 * i <= end; i++)
+		if (text[i - 1] == '(' && memcmp(text, text + i, i) == 0) {
+			memmove(text, text + i, end - i);
+			return end - i;
+		}
+	return n;
+}
+
 /* C++ and Rust. */
 static char *demangle_either(const char *name)
 {
@@ -76,6 +101,7 @@ static char *demangle_either(const char *name)
 				return NULL;
 		}
 		sink.used = without_clones(sink.text, sink.used);
+		sink.used = without_frame(sink.text, sink.used);
 	}
 	found = sink.used ? strndup(sink.text, sink.used) : NULL;
 	/* The old scheme, which writes characters as "$u7b$". */

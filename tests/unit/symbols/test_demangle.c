@@ -76,6 +76,21 @@ TEST(suffixes_are_dropped)
 	check("_Znwm@@GLIBCXX_3.4", "operator new");
 }
 
+/* As gcc names what it makes of one. */
+TEST(coroutines)
+{
+	check_full("_Z5counti", "count(int)");
+	check_full("_Z5countPZ5countiE15_Z5counti.Frame.actor", "count(int)");
+	check_full("_Z5countPZ5countiE15_Z5counti.Frame.destroy", "count(int)");
+	check_full("_ZN3app4Till4openEPZNS0_4openEiE25_ZN3app4Till4openEi.Frame"
+		   ".actor",
+		   "app::Till::open(int)");
+	/* Another function's, and no name of one. */
+	check_full("_Z4pullPZ5countiE15_Z5counti.Frame.actor",
+		   "pull(count(int)::_Z5counti.Frame*)");
+	check_full("_Z1fP6.Frame", "f(.Frame*)");
+}
+
 TEST(rust_hashes_are_dropped)
 {
 	check("_ZN4core3ptr13drop_in_place17h0123456789abcdefE",
