@@ -20,6 +20,25 @@ STACK_BYTES = 8192
 COPY = os.path.join(os.path.dirname(os.environ["SAMPLEPROF_SO"]),
                     "libsampleprof-unwind.so")
 
+FORTRAN = """subroutine leaf(a)
+  real(8) :: a(*)
+  real(8), allocatable :: b(:)
+  allocate(b(77))
+  b = a(1)
+  a(1) = sum(b)
+end subroutine
+subroutine with_array(n)
+  integer :: n
+  real(8) :: a(n)
+  a = n
+  call leaf(a)
+  print *, a(1) > 0
+end subroutine
+program main
+  call with_array(500000)
+end program
+"""
+
 # Programs of the system, which have no frame pointers: following what stands
 # in the register must do no harm.
 PROGRAMS = [
@@ -120,6 +139,21 @@ class Unwind(harness.Case):
                     self.assertTrue(
                         any(s[:len(frames)] == frames for s in found),
                         (unwind, frames, found))
+
+    def test_automatic_array(self):
+        """Of 4 MB on the stack, in a language whose compiler puts it there."""
+        gfortran = shutil.which("gfortran")
+        if not gfortran:
+            self.skipTest("no gfortran")
+        program = os.path.join(self.dir, "array")
+        with open(program + ".f90", "w", encoding="utf-8") as source:
+            source.write(FORTRAN)
+        subprocess.run([gfortran, "-Ofast", "-fno-inline", program + ".f90",
+                        "-o", program], check=True, timeout=harness.TIMEOUT_S)
+        profile = self.execute(program, period=1).profile()
+        found = [[f["function"] for f in s["frames"]][:3]
+                 for s in profile.stacks_with("leaf_") if not s["truncated"]]
+        self.assertEqual(found, [["leaf_", "with_array_", "main"]])
 
     def test_libunwind(self):
         """The stacks of the tables."""
