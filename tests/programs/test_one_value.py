@@ -89,13 +89,13 @@ class OneValue(harness.Case):
             fields = re.findall(r'"([^"]*)"|([^,]+|(?<=,)(?=,))', line)
             values = [a or b for a, b in fields]
             csv[values[0]] = float(values[4]), float(values[8])
-        self.same_rows(csv, rows, 0.01)
+        self.same_rows(csv, rows, 0)
         diff = json.loads(report("diff", "--json", self.old, self.new))
         got = {row["name"].split("!")[-1]: row["new"]["value"]
                for row in diff["functions"]}
         for name in ("site_a", "site_b", "site_c", "site_d", "site_e",
                      "site_f"):
-            self.near(got[name], rows[name][0], 1e-3)
+            self.near(got[name], rows[name][0], 0)
         text = {line.split()[-2]: line.split("[")[0].split()
                 for line in report(self.new).splitlines()
                 if re.search(r"\bsite_[a-f]  ", line)}
@@ -156,7 +156,7 @@ class OneValue(harness.Case):
         self.near(found["estimate"]["live_bytes"]["value"], live, 0)
         for key in ("value", "lo", "hi"):
             self.near(found["timeline"][-1]["live_bytes"][key],
-                      at_end["estimate"]["live_bytes"][key], 1e-3)
+                      at_end["estimate"]["live_bytes"][key], 0)
         text = subprocess.run(
             [harness.require("node", "nodejs"),
              os.path.join(HERE, "dh_view.js"),
@@ -268,16 +268,16 @@ class OneValue(harness.Case):
                 # the limits of a change are of the samples alone (E27)
                 for name, row in rows.items():
                     self.near(row[kind]["value"],
-                              want.get(name, {"value": 0})["value"], 1e-3)
+                              want.get(name, {"value": 0})["value"], 0)
                 # of all that was allocated, also what was never sampled
                 self.near(sum(row[kind]["value"] for row in rows.values()),
                           side["estimate"]["view_bytes"]["value"],
-                          1e-3 + 16 * 2048 * ("--view" not in question))
+                          16 * 2048 * ("--view" not in question))
                 if "--phase" not in question:
                     for name in ("peak_bytes", "live_bytes"):
                         for key in ("value", "lo", "hi"):
                             self.near(diff["totals"][name][kind][key],
-                                      side["estimate"][name][key], 1e-3)
+                                      side["estimate"][name][key], 0)
 
     def test_overloads_and_lambdas(self):
         """Each is a row of its own, under one name in every output."""

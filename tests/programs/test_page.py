@@ -198,10 +198,14 @@ class Figures(PageCase):
             "(part) => part.textContent).join(' ') +"
             "' ' + r.querySelector('button').textContent)")}
 
-    def assert_same_text(self, profile, *args):
+    def assert_same_text(self, path, profile, view):
         """The page, the text, --json and --csv have the same figures: of text
         every digit, of numbers every bit."""
+        args = "--view", view
         for kind, order in enumerate(([], ["--cum"])):
+            # the text of what is freed soon counts objects, but not --cum
+            self.show(path, f"view={view}" + "&metric=objects" * (
+                view == "temporary" and not kind))
             text = harness.report("--top=0", "--nodefraction=0", *order, *args,
                                   profile)
             lines = text.splitlines()
@@ -231,9 +235,14 @@ class Figures(PageCase):
         for period in ("1", "16K"):
             path, profile = self.page("20000", period=period, seed="3")
             browser.open("about:blank")
-            for view in ("alloc", "live"):
-                self.show(path, f"view={view}")
-                text, known = self.assert_same_text(profile, "--view", view)
+            for view in ("alloc", "peak", "temporary", "live"):
+                text, known = self.assert_same_text(path, profile, view)
+                if view == "peak":
+                    rows = re.search(r"\n  rows +(\S.*?) in ", text)[1]
+                    self.assertEqual(self.text("chosen").split(" · ")[0], rows)
+                    head = re.search(r"\n  peak +(\S.*?) at ", text)[1]
+                    for part in re.split(r" (?=\[|exact)", head):
+                        self.assertIn(part, self.text("cards"))
         # what is alive, on its card, in the sentence on the graph, in the head
         # of the text and at the end of the curve
         live = re.search(r"\n  live +(\S.*?) in ", text)[1]

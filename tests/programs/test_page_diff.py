@@ -2,6 +2,8 @@
 """The page of `export html --base` in Chromium: its changes and totals equal
 those of `diff`, each side those of `--json`; 50,000 stacks on both sides."""
 
+import csv
+import io
 import json
 import os
 import re
@@ -145,13 +147,21 @@ class Differences(PairCase):
         text = report("diff", "--top=0", *args, *files)
         rows = {re.sub(r" \((gone|new)\)$", "", " ".join(line.split()))
                 for line in text.splitlines()}
+        known = json.loads(report("diff", "--json", *args, *files))
+        for row, f in zip(csv.DictReader(io.StringIO(report(
+                "diff", "--csv", *args, *files))), known["functions"]):
+            self.assertEqual(
+                [row["name"], *(float(row[k]) for k in (
+                    "old", "new", "change", "change_lo", "change_hi"))],
+                [f["name"], f["old"]["value"], f["new"]["value"],
+                 *(f["change"][k] for k in ("value", "lo", "hi"))])
         shown = self.shown_changes()
         self.assertGreater(len(shown), 1)
         self.assertEqual(shown - rows, set(), text)
 
     def test_same_text(self):
         path, *files = self.gated()
-        for view in ("alloc", "live"):
+        for view in ("alloc", "live", "peak", "temporary"):
             self.show(path, "" if view == "alloc" else f"view={view}")
             self.assert_same_text(files, "--view", view)
         for level in ("90", "99.9"):
