@@ -119,8 +119,7 @@ class Report(harness.Case):
         for view, words in (("alloc", "alloc: what was allocated"),
                             ("live", "live: what is alive at the end"),
                             ("peak", "peak: what was alive at "),
-                            ("leaks", "leaks: what is alive at the end and "
-                                      "older than "),
+                            ("leaks", "leaks: what is older than "),
                             ("temporary", "temporary: freed before its thread "
                                           "allocated anything else")):
             self.assertIn("\n  view      " + words,
