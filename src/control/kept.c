@@ -42,6 +42,7 @@ struct file {
 	bool has_no_room;
 	dev_t dev; /* of the file, also if fd is a copy */
 	ino_t inode;
+	enum { UNASKED, FOUND, GONE } place;
 };
 
 struct sp_kept {
@@ -342,19 +343,25 @@ void sp_kept_look_below(struct sp_kept *kept)
 
 /* ---- afterwards ---- */
 
-static bool is_gone(const struct file *file)
+/* Decided once. */
+static bool is_gone(struct file *file)
 {
 	struct stat st;
 
-	return sp_patience_stat(AT_FDCWD, file->path, &st) < 0 ||
-	       st.st_dev != file->dev || st.st_ino != file->inode;
+	if (file->place == UNASKED)
+		file->place = sp_patience_stat(AT_FDCWD, file->path, &st) < 0 ||
+					      st.st_dev != file->dev ||
+					      st.st_ino != file->inode
+				      ? GONE
+				      : FOUND;
+	return file->place == GONE;
 }
 
 const char *sp_kept_gone(struct sp_kept *kept, size_t i,
 			 char ret_file[SP_KEPT_FILE_BYTES])
 {
 	for (size_t k = 0; k < kept->n; k++) {
-		const struct file *file = &kept->files[k];
+		struct file *file = &kept->files[k];
 
 		if (file->fd < 0 || !is_gone(file) || i--)
 			continue;
@@ -366,7 +373,7 @@ const char *sp_kept_gone(struct sp_kept *kept, size_t i,
 	return NULL;
 }
 
-size_t sp_kept_left_out(const struct sp_kept *kept)
+size_t sp_kept_left_out(struct sp_kept *kept)
 {
 	size_t n = kept->is_full;
 

@@ -36,9 +36,10 @@ void sp_kept_stop(struct sp_kept *kept);
 
 /*
  * The files that cannot be found any more by their names, as this process sees
- * them: for the i-th, a name that leads a child of this process there
- * (ret_file), and what the kernel called it, without " (deleted)".  NULL: there
- * are no more.  They are open in every child from now on.
+ * them when it asks for the first time: for the i-th, a name that leads a child
+ * of this process there (ret_file), and what the kernel called it, without "
+ * (deleted)".  NULL: there are no more.  They are open in every child from now
+ * on.
  */
 #define SP_KEPT_FILE_BYTES 32
 const char *sp_kept_gone(struct sp_kept *kept, size_t i,
@@ -47,4 +48,4 @@ const char *sp_kept_gone(struct sp_kept *kept, size_t i,
 /* Of the files that cannot be found any more, those that there was no room or
  * no time for: files of processes of this user alone.  If there were so many
  * that not all are known, one more. */
-size_t sp_kept_left_out(const struct sp_kept *kept);
+size_t sp_kept_left_out(struct sp_kept *kept);

@@ -159,4 +159,24 @@ TEST(beyond)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
+/* Whether a file can be found is decided once, so that many take little. */
+TEST(decided_once)
+{
+	char path[] = "/tmp/sampleprof-unit-XXXXXX", other[64];
+	struct sp_kept *kept = sp_kept_new();
+	const int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "\177ELF", 4), 4);
+	close(fd);
+	snprintf(other, sizeof(other), "%s.other", path);
+	sp_kept_add(kept, path);
+	assert_int_equal(rename(path, other), 0);
+	assert_true(is_kept(kept, path));
+	assert_int_equal(rename(other, path), 0);
+	assert_true(is_kept(kept, path));
+	sp_kept_free(kept);
+	assert_int_equal(unlink(path), 0);
+}
+
 TEST_MAIN(NULL, NULL)
