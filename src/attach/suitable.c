@@ -221,11 +221,12 @@ static int check_executable(uint64_t pid, struct sp_error *err)
 	if (fd >= 0)
 		close(fd);
 	if (r == -ETIMEDOUT)
-		return sp_error_set(err, -ETIMEDOUT, path,
-				    "the executable was not answered in %u ms: "
-				    "a process serves its file system, which "
-				    "may be stopped",
-				    sp_patience_waited_ms());
+		return sp_error_set(err, -ETIMEDOUT, NULL,
+				    "process %" PRIu64
+				    ": its executable was not answered in "
+				    "%u ms: a process serves its file system, "
+				    "which may be stopped",
+				    pid, sp_patience_waited_ms());
 	if (r < 0)
 		header.e_machine = 0;
 	if (header.e_ident[EI_CLASS] == ELFCLASS64 &&

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -11,7 +12,7 @@
 /* Of a file that another process holds back by a lease, too. */
 #define ALWAYS (O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 
-int sp_regular_reopen(int fd, int flags)
+static int reopen(int fd, int flags, bool has_patience)
 {
 	struct statx known;
 	struct stat st = {0};
@@ -21,8 +22,10 @@ int sp_regular_reopen(int fd, int flags)
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE,
 		  &known) == 0)
 		st.st_mode = known.stx_mode;
-	else
+	else if (has_patience)
 		r = sp_patience_stat(fd, "", &st);
+	else if (fstat(fd, &st) != 0)
+		r = -errno;
 	if (r < 0)
 		return r;
 	if (!S_ISREG(st.st_mode))
@@ -30,11 +33,16 @@ int sp_regular_reopen(int fd, int flags)
 	/* A link of the kernel, which leads to nothing else. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	flags = (flags & ~O_NOFOLLOW) | ALWAYS;
-	if (!sp_patience_has_disk(fd))
+	if (has_patience && !sp_patience_has_disk(fd))
 		return sp_patience_open(AT_FDCWD, path, flags, 0);
 	opened = open(path, flags);
 	/* cppcheck-suppress resourceLeak ; it is the caller's */
 	return opened < 0 ? -errno : opened;
+}
+
+int sp_regular_reopen(int fd, int flags)
+{
+	return reopen(fd, flags, true);
 }
 
 /* Without /proc there is no way but by the name. */
@@ -58,13 +66,24 @@ static int open_by_name(const char *path, int flags)
 
 int sp_regular_open(const char *path, int flags)
 {
-	const int fd = sp_patience_open(
-		AT_FDCWD, path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW), 0);
+	const int fd = open(path, O_PATH | O_CLOEXEC | (flags & O_NOFOLLOW));
+	int opened;
+
+	if (fd < 0)
+		return -errno;
+	opened = reopen(fd, flags, false);
+	close(fd);
+	return opened == -ENOENT ? open_by_name(path, flags) : opened;
+}
+
+int sp_regular_open_found(const char *path)
+{
+	const int fd = sp_patience_open(AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
 	int opened;
 
 	if (fd < 0)
 		return fd;
-	opened = sp_regular_reopen(fd, flags);
+	opened = reopen(fd, O_RDONLY, true);
 	close(fd);
-	return opened == -ENOENT ? open_by_name(path, flags) : opened;
+	return opened;
 }

@@ -7,14 +7,18 @@
  * Open a file whose name somebody else may have chosen: offline code only.  It
  * is looked at before it is opened, and what was looked at is what is opened: a
  * device, a pipe or a socket never is, because to open it can mean something.
- * Who serves its file system is waited for as base/patience.h says, and nothing
- * else.
+ * Who serves its file system is waited for, as for any file that the user
+ * names.
  *
  * `flags` are those of open() without O_CREAT.  The descriptor; or -EINVAL: it
- * is not a regular file; -ELOOP: with O_NOFOLLOW it is a link; -ETIMEDOUT; or
- * -errno.
+ * is not a regular file; -ELOOP: with O_NOFOLLOW it is a link; or -errno.
  */
 int sp_regular_open(const char *path, int flags);
 
-/* The same of a descriptor by O_PATH, which stays open. */
+/* The same, to be read, of a file that nobody has named, as one of those in a
+ * directory: it is waited for as base/patience.h says, or -ETIMEDOUT. */
+int sp_regular_open_found(const char *path);
+
+/* The same of a descriptor by O_PATH, which stays open, of a file that another
+ * process has chosen. */
 int sp_regular_reopen(int fd, int flags);

@@ -3,13 +3,13 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/patience.h"
 #include "base/regular.h"
 #include "control/target.h"
 
@@ -61,7 +61,7 @@ int sp_files_check(const char *out, struct sp_error *err)
 
 static bool is_wanted(const char *path, uint64_t since_unix_ns)
 {
-	const int fd = sp_regular_open(path, O_RDONLY);
+	const int fd = sp_regular_open_found(path);
 	struct sp_file_header header;
 	bool is_ours;
 	uint32_t magic;
@@ -72,7 +72,7 @@ static bool is_wanted(const char *path, uint64_t since_unix_ns)
 	if (is_ours)
 		is_ours = header.start_unix_ns >= since_unix_ns;
 	else if (!since_unix_ns)
-		is_ours = pread(fd, &magic, sizeof(magic), 0) ==
+		is_ours = sp_patience_read(fd, &magic, sizeof(magic), 0) ==
 				  (ssize_t)sizeof(magic) &&
 			  magic == ZSTD_MAGIC;
 	close(fd);

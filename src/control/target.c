@@ -35,6 +35,8 @@ struct looker {
 	int dir; /* of the process */
 	struct sp_proc_identity identity;
 	bool is_other; /* another user's */
+	/* On its file system no other is tried; inode 0: none. */
+	struct sp_proc_file silent;
 };
 
 static bool has_uid(const struct looker *l, uid_t uid)
@@ -72,14 +74,24 @@ static void set_path(struct sp_target *target, const char *path, bool is_other)
 		 target->fd);
 }
 
+static bool is_silent(const struct looker *l, const struct sp_proc_map *map)
+{
+	return l->silent.inode && l->silent.major == map->file.major &&
+	       l->silent.minor == map->file.minor;
+}
+
 /* 0, or -errno as of sp_mapped_open(). */
-static int try_mapping(struct sp_target *target, const struct looker *l,
+static int try_mapping(struct sp_target *target, struct looker *l,
 		       const struct sp_proc_map *map)
 {
-	const int fd = sp_mapped_open(l->dir, map, l->is_other);
+	const int fd = is_silent(l, map)
+			       ? -ETIMEDOUT
+			       : sp_mapped_open(l->dir, map, l->is_other);
 
-	if (fd == -ETIMEDOUT)
+	if (fd == -ETIMEDOUT && !l->silent.inode)
 		snprintf(target->path, sizeof(target->path), "%s", map->path);
+	if (fd == -ETIMEDOUT)
+		l->silent = map->file;
 	if (fd < 0)
 		return fd;
 	if (!sp_target_read_header(fd, &target->header) ||
@@ -98,12 +110,13 @@ static int worse_of(int r, int found)
 {
 	if (found == -EPERM)
 		found = -EACCES;
-	return found == -EACCES || found == -EXDEV || found == -ETIMEDOUT
+	return r != -ETIMEDOUT && (found == -EACCES || found == -EXDEV ||
+				   found == -ETIMEDOUT)
 		       ? found
 		       : r;
 }
 
-static int search_maps(struct sp_target *target, const struct looker *l)
+static int search_maps(struct sp_target *target, struct looker *l)
 {
 	FILE *maps = sp_proc_stream(l->dir, "maps");
 	struct sp_proc_map map;
@@ -113,8 +126,7 @@ static int search_maps(struct sp_target *target, const struct looker *l)
 
 	if (!maps)
 		return errno == EACCES || errno == EPERM ? -EPERM : -ESRCH;
-	while (target->fd < 0 && r != -ETIMEDOUT &&
-	       getline(&line, &room, maps) > 0)
+	while (target->fd < 0 && getline(&line, &room, maps) > 0)
 		if (sp_proc_parse_map(line, &map) &&
 		    sp_proc_map_is_written(&map))
 			r = worse_of(r, try_mapping(target, l, &map));

@@ -526,6 +526,38 @@ class Unanswered(harness.Case):
             done = self.sampleprof(*command, code=1)
             self.assertRegex(" ".join(done.stderr.split()), words)
 
+    def test_search_goes_on(self):
+        """The file comes before the profile in the list of mappings."""
+        path, server = self.serve(harness.target("program_idle"))
+        process = self.begin(
+            "/usr/bin/python3", "-c", "import ctypes, sys\n"
+            "libc = ctypes.CDLL(None)\n"
+            "libc.mmap.restype = ctypes.c_void_p\n"
+            "libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[\n"
+            "    ctypes.c_int] * 3, ctypes.c_long]\n"
+            f"file = open({path!r}, 'r+b')\n"
+            "for at in 0x100000, 0x200000:\n"
+            "    print(libc.mmap(at, 4096, 3, 1, file.fileno(), 0) == at)\n"
+            "sys.stdout.flush()\nsys.stdin.read()", settings={"period": "1"})
+        for _ in range(2):
+            self.assertEqual(process.stdout.readline(), b"True\n")
+        server.send_signal(signal.SIGSTOP)
+        self.assertIn(f" {process.pid}  python3",
+                      self.sampleprof("ps").stdout)
+
+    def test_named_file(self):
+        """What the user names is waited for as long as it takes."""
+        profile = self.execute(harness.target("program_plain"), 10,
+                               period="1").profile()
+        path, server = self.serve(profile.path)
+        server.send_signal(signal.SIGSTOP)
+        report = self.begin(harness.tool("sampleprof-report"), path,
+                            shim=False)
+        time.sleep(3)  # longer than what a process has chosen is waited for
+        server.send_signal(signal.SIGCONT)
+        self.assertIn(b"program_plain",
+                      report.communicate(timeout=harness.TIMEOUT_S)[0])
+
     def test_executable(self):
         path, server = self.serve(harness.target("program_idle"))
         process = self.begin(path, shim=False)
@@ -535,7 +567,8 @@ class Unanswered(harness.Case):
         server.send_signal(signal.SIGSTOP)
         done = self.sampleprof("attach", process.pid, code=1)
         self.assertRegex(" ".join(done.stderr.split()),
-                         r"was not answered in \d+ ms")
+                         rf"^sampleprof: process {process.pid}: its "
+                         r"executable was not answered in \d+ ms")
         server.send_signal(signal.SIGCONT)
         self.sampleprof("attach", process.pid, "--out",
                         os.path.join(self.dir, "x.sprof"))
