@@ -25,7 +25,9 @@ def run(*words, check=True, tries=TRIES, says=(), command=(COMMAND,), **how):
                               capture_output=True, check=False, text=True,
                               timeout=harness.TIMEOUT_S, **how)
         said = " ".join(done.stderr.split())
-        if not done.returncode or " again" not in said or \
+        if not done.returncode or not (
+                " again" in said or
+                words[0] == "ps" and harness.is_unanswered(said)) or \
                 says and all(word in said for word in says):
             break
     if check and done.returncode:
