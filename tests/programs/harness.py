@@ -419,7 +419,7 @@ class Case(unittest.TestCase):
                                   capture_output=True, text=True,
                                   timeout=TIMEOUT_S, check=False, **popen)
             # Of every process, also those of other tests.
-            if argv[0] != "ps" or code != 0 or \
+            if argv[:1] != ("ps",) or code != 0 or \
                     not is_unanswered(done.stderr):
                 break
         if code is not None:
