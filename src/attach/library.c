@@ -321,6 +321,11 @@ int sp_library_hand_over(const struct sp_library *library, struct sp_tracee *t,
 
 	*ret = (struct sp_library_there){.fd = fd < 0 ? -1 : (int)fd,
 					 .folder = -1};
+	/* No system call gives that here: its thread has gone meanwhile. */
+	if (fd == -EIO)
+		return sp_error_set(err, -EIO, NULL,
+				    "process %d has ended during a system call",
+				    t->pid);
 	made = fd < 0 ? (int)fd : fill_memory_file(library, t, ret);
 	if (made == -EBADF)
 		return sp_error_set(err, made, NULL,
