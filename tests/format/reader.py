@@ -502,7 +502,7 @@ def summary(profile):
         "seed": str(profile.seed), "clean": profile.end_kind == 1,
         "exact": [*profile.total, profile.end_kind == 1 and
                   not profile.missing and not profile.is_cut,
-                  None if profile.is_headless else profile.missing],
+                  None if profile.is_cut else profile.missing],
         "samples": len(profile.samples), "losses": profile.losses,
         "stacks": [{"samples": samples, "flags": 0, "frames": [],
                     **profile.stacks.get(number, {})}

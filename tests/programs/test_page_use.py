@@ -239,7 +239,9 @@ class Graph(Reader):
         browser().run("document.getElementById('svg').click()")
 
         def found():
-            return [n for n in os.listdir(self.dir) if n.endswith(".svg")]
+            # It has no bytes at first.
+            return [n for n in os.listdir(self.dir) if n.endswith(".svg") and
+                    os.path.getsize(os.path.join(self.dir, n))]
 
         harness.wait_until(found, lambda: os.listdir(self.dir))
         name, = found()
