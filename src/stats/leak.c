@@ -130,6 +130,18 @@ static void look_ahead(struct sp_leak *row, const struct sp_growth_test *t,
 		row->shorter = pow(row->half_bytes.hi / steady, 2);
 }
 
+/* What another clock says, too: one that follows what grows, neither that it
+ * goes on, nor that a longer run would show that. */
+static void add_clock(struct sp_growth_test *test,
+		      const struct sp_growth_test *other, bool is_own_clock)
+{
+	test->p_half = fmin(test->p_half, other->p_half);
+	if (is_own_clock)
+		return;
+	test->p_goes_on = fmax(test->p_goes_on, other->p_goes_on);
+	test->strength = fmax(test->strength, other->strength);
+}
+
 int sp_leak_judge(struct sp_leak *rows, size_t n, size_t n_sites,
 		  unsigned int n_clocks, bool is_own_clock,
 		  struct sp_leak_judging *ret)
@@ -149,13 +161,8 @@ int sp_leak_judge(struct sp_leak *rows, size_t n, size_t n_sites,
 			by[c] = sp_growth_test(&row->growth[c]);
 		test_row(row, by, n_clocks, is_own_clock);
 		tests[i] = by[0];
-		for (unsigned int c = 1; c < n_clocks; c++) {
-			tests[i].p_goes_on =
-				fmax(tests[i].p_goes_on, by[c].p_goes_on);
-			tests[i].p_half = fmin(tests[i].p_half, by[c].p_half);
-			tests[i].strength =
-				fmax(tests[i].strength, by[c].strength);
-		}
+		for (unsigned int c = 1; c < n_clocks; c++)
+			add_clock(&tests[i], &by[c], is_own_clock);
 		row->bytes =
 			sp_growth_bytes(&row->growth[0], false, 1 - 2 * LEVEL);
 		row->half_bytes =

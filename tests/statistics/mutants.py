@@ -334,6 +334,10 @@ mutant("slow_growth_leaks", GROWTH, "test_no_false_leaks",
        "{{0, 1, 1, 1, 0}},\n\t\t{{0, 1, 1, 1, 0}},", program="leak")
 mutant("clock_of_its_own", LEAK, "test_no_false_leaks",
        "fmax(by_clock, slows)", "by_clock", program="leak")
+# That clock says that it goes on, and that a longer run would show it.
+mutant("own_clock_goes_on", LEAK, "test_filling_alone",
+       "if (is_own_clock)\n\t\treturn;", "(void)is_own_clock;",
+       program="test_leaks")
 # The program has no noise of its own.
 mutant("windows_do_not_scatter", GROWTH, "test_no_false_leaks",
        "return fmax(by_samples, by_windows);",

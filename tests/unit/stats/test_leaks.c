@@ -160,8 +160,9 @@ TEST(filling_alone)
 		add(&live, i * i, i * i + 1, 1, SP_NEVER, SP_NEVER);
 	leaks = judge_span(&live, SP_NEVER, SP_NEVER);
 	assert_true(leaks->is_uneven);
-	assert_int_not_equal(leaks->rows[0].verdict, SP_LEAK_LEAK);
-	assert_int_not_equal(leaks->rows[0].verdict, SP_LEAK_STEADY);
+	assert_int_equal(leaks->rows[0].verdict, SP_LEAK_FILLING);
+	/* and no longer run is asked for */
+	assert_true(leaks->rows[0].longer == 0);
 	sp_leaks_free(leaks);
 	live_profile_free(&live);
 }
