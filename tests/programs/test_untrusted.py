@@ -469,6 +469,12 @@ class Misled(harness.Case):
 
 @unittest.skipUnless(hazards.can_mount() and os.path.exists("/dev/fuse"),
                      "needs root, and FUSE")
+def asks(pid):
+    """Whether that thread waits for who serves a file."""
+    with open(f"/proc/{pid}/wchan", encoding="ascii") as file:
+        return re.search("fuse|request_wait", file.read())
+
+
 class Unanswered(harness.Case):
     """Who serves a file or a page of a process does not answer: commands say
     so, and go on."""
@@ -553,7 +559,10 @@ class Unanswered(harness.Case):
         server.send_signal(signal.SIGSTOP)
         report = self.begin(harness.tool("sampleprof-report"), path,
                             shim=False)
-        time.sleep(3)  # longer than what a process has chosen is waited for
+        # It asks by itself: what has an end is asked by a thread.
+        harness.wait_until(lambda: asks(report.pid), lambda: asks(report.pid))
+        self.assertEqual(os.listdir(f"/proc/{report.pid}/task"),
+                         [str(report.pid)])
         server.send_signal(signal.SIGCONT)
         self.assertIn(b"program_plain",
                       report.communicate(timeout=harness.TIMEOUT_S)[0])

@@ -15,8 +15,8 @@
  *
  * H0: those rates.  Statistic: verdicts in 100 runs of fixed seeds, of which
  * 1 % may be wrong.  Measured: 0.1 % and less.  Power: a rate of 10 % is seen
- * with probability 0.999.  Long form: SAMPLEPROF_TEST_SEEDS=3000, in which a
- * rate of 2 % is seen as surely; its table is in docs/measurements.txt.
+ * with probability 0.999.  Long form: SAMPLEPROF_TEST_SEEDS=1000, in which a
+ * rate of 2.5 % is seen as surely; its table is in docs/measurements.txt.
  */
 #include <math.h>
 
