@@ -253,7 +253,7 @@ static void add_names(char *path, struct sp_kept *kept)
 	struct names names = {.command = NULL};
 
 	/* There is none if the profile was deleted, or had ended before. */
-	if (*path && names_begin(&names, kept))
+	if (*path && names_begin(&names, kept, NAMES_WITHIN_NS))
 		names_add(&names, path);
 	names_end(&names);
 }

@@ -2,11 +2,13 @@
 #include "tools/names.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/commands.h"
 #include "control/launch.h"
 #include "text/text.h"
@@ -14,12 +16,13 @@
 
 #define PROGRAM "sampleprof"
 
-/* The words for one more file, behind which there is room for the last five. */
+/* The words for one more file, behind which there is room for the last seven.
+ */
 static bool add_module(struct names *names, const char *path, const char *file)
 {
 	static char option[] = "--module";
 	char **grown =
-		reallocarray(names->command, names->n + 7, sizeof(*grown));
+		reallocarray(names->command, names->n + 9, sizeof(*grown));
 
 	if (!grown)
 		return false;
@@ -33,7 +36,7 @@ static bool add_module(struct names *names, const char *path, const char *file)
 	return true;
 }
 
-bool names_begin(struct names *names, struct sp_kept *kept)
+bool names_begin(struct names *names, struct sp_kept *kept, uint64_t within_ns)
 {
 	static char symbolize[] = "symbolize";
 	char program[SP_LAUNCH_PATH_MAX], file[SP_KEPT_FILE_BYTES];
@@ -41,7 +44,7 @@ bool names_begin(struct names *names, struct sp_kept *kept)
 	struct sp_error err;
 	bool is_fine;
 
-	*names = (struct names){.n = 2};
+	*names = (struct names){.n = 2, .until_ns = sp_clock_ns() + within_ns};
 	if (sp_launch_beside(SP_COMMAND_OFFLINE, program, &err) < 0) {
 		sp_console_fail_with(&err);
 		return false;
@@ -62,25 +65,19 @@ bool names_begin(struct names *names, struct sp_kept *kept)
 	return true;
 }
 
-bool names_add(const struct names *names, char *path)
+/* By the command, whose standard output goes nowhere.  False: not started. */
+static bool run_command(char *const *command, int *ret_status)
 {
-	static char option[] = "-o", operands[] = "--";
-	char **last = names->command + names->n;
+	int before = dup(STDOUT_FILENO), nowhere;
 	struct sp_error err;
-	int status = 0, before = dup(STDOUT_FILENO), nowhere;
 	bool is_started;
 	pid_t pid;
 
-	last[0] = option;
-	last[1] = path;
-	last[2] = operands;
-	last[3] = path;
-	last[4] = NULL;
 	nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	fflush(stdout);
 	if (nowhere >= 0)
 		dup2(nowhere, STDOUT_FILENO);
-	is_started = sp_launch_run(names->command, &pid, &status, &err) >= 0;
+	is_started = sp_launch_run(command, &pid, ret_status, &err) >= 0;
 	if (before >= 0)
 		dup2(before, STDOUT_FILENO);
 	if (before >= 0)
@@ -89,12 +86,39 @@ bool names_add(const struct names *names, char *path)
 		close(nowhere);
 	if (!is_started)
 		sp_console_fail_with(&err);
-	else if (status == 0)
+	return is_started;
+}
+
+bool names_add(const struct names *names, char *path)
+{
+	static char timeout[] = "--timeout", output[] = "-o", operands[] = "--";
+	const uint64_t now_ns = sp_clock_ns();
+	const uint64_t left_ns =
+		now_ns < names->until_ns ? names->until_ns - now_ns : 0;
+	char **last = names->command + names->n, time[32];
+	bool goes_on = left_ns != 0;
+	int status = 1;
+
+	snprintf(time, sizeof(time), "%" PRIu64 "us", left_ns / 1000);
+	last[0] = timeout;
+	last[1] = time;
+	last[2] = output;
+	last[3] = path;
+	last[4] = operands;
+	last[5] = path;
+	last[6] = NULL;
+	if (goes_on)
+		goes_on = run_command(names->command, &status);
+	else
+		fputs(PROGRAM ": no time is left for names: `" PROGRAM
+			      " symbolize FILE -o FILE` adds them\n",
+		      stderr);
+	if (status == 0)
 		return true;
 	fputs(PROGRAM ": names were not added to ", stderr);
 	sp_text_print(stderr, path);
 	putc('\n', stderr);
-	return is_started;
+	return goes_on;
 }
 
 void names_end(struct names *names)

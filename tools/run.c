@@ -199,7 +199,7 @@ static void add_symbols(const struct recordings *all, pid_t ours, bool is_quiet,
 			struct sp_kept *kept)
 {
 	struct names names;
-	bool is_fine = names_begin(&names, kept);
+	bool is_fine = names_begin(&names, kept, NAMES_WITHIN_NS);
 	const size_t n_lost = kept ? sp_kept_left_out(kept) : 0;
 
 	for (size_t i = 0; is_fine && i < all->n && i < SYMBOLIZED_MAX; i++)

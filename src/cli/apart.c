@@ -286,12 +286,16 @@ static _Noreturn void work_apart(const struct sp_apart *a, pid_t parent)
 /* 0: the child has ended its work with that word. */
 static int hear(const struct sp_apart *a, int from, struct word *ret)
 {
-	const uint64_t until_ns = sp_clock_ns() + a->all_ms * 1000000ull;
+	const uint64_t since_ns = sp_clock_ns(), all_ms = a->all_ns / 1000000u;
+	const int slice_ms =
+		(int)(all_ms < a->silence_ms ? all_ms : a->silence_ms) /
+			SLICES +
+		1;
 	struct pollfd poll_fd = {from, POLLIN, 0};
 	unsigned int silent = 0;
 
-	while (silent < SLICES && sp_clock_ns() < until_ns) {
-		int n = poll(&poll_fd, 1, (int)(a->silence_ms / SLICES) + 1);
+	while (silent < SLICES && sp_clock_ns() - since_ns < a->all_ns) {
+		int n = poll(&poll_fd, 1, slice_ms);
 
 		if (n < 0 && errno != EINTR)
 			return -errno;

@@ -44,7 +44,7 @@ int sp_rights_act(const struct sp_rights *rights, const char *file,
 
 /* Of a child that says nothing; and of all. */
 #define SP_APART_SILENCE_MS 300000u
-#define SP_APART_ALL_MS     (4u * 3600000u)
+#define SP_APART_ALL_NS     (4u * 3600000000000u)
 
 struct sp_apart {
 	const char *file; /* what the work is about, for messages */
@@ -52,7 +52,7 @@ struct sp_apart {
 	const int *kept;                /* descriptors that the work needs */
 	size_t n_kept;
 	unsigned int silence_ms;  /* a child that is silent so long is killed */
-	unsigned int all_ms;      /* likewise one that has worked so long */
+	uint64_t all_ns;          /* likewise one that has worked so long */
 	sp_progress_fn *progress; /* NULL: it is not shown */
 	void *progress_arg;
 	/* In the child: 0 and the answer, all zero before; or a negative errno

@@ -2,6 +2,7 @@
 #include "cli/symbolize.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,10 @@ static const struct sp_argument output_arguments[] = {
 	 "as root: read programs, libraries and debug files with the\n"
 	 "rights of USER, 0 for root's; default: those of the user\n"
 	 "who owns FILE"},
+	{"timeout", 0, "TIME", "a time such as 5m", sp_argument_duration,
+	 offsetof(struct sp_symbolize_options, timeout_ns),
+	 "give up after that, and write nothing (default 4h); files\n"
+	 "that do not answer for five minutes end it before"},
 	{0},
 };
 
@@ -112,7 +117,7 @@ int sp_symbolize_parse(int argc, char **argv, struct sp_symbolize_options *ret,
 	size_t n;
 	int r;
 
-	*ret = (struct sp_symbolize_options){0};
+	*ret = (struct sp_symbolize_options){.timeout_ns = SP_APART_ALL_NS};
 	r = sp_arguments_parse(&sp_symbolize_line, argc, argv, ret, &words, &n,
 			       err);
 	if (r)
@@ -560,9 +565,9 @@ static int work_apart(struct job *j, sp_progress_fn *progress,
 		.kept = kept,
 		.n_kept = n_kept,
 		/* A server may take its time. */
-		.silence_ms = o->symbols.use_debuginfod ? SP_APART_ALL_MS
+		.silence_ms = o->symbols.use_debuginfod ? INT_MAX
 							: SP_APART_SILENCE_MS,
-		.all_ms = SP_APART_ALL_MS,
+		.all_ns = o->timeout_ns,
 		.progress = progress,
 		.progress_arg = progress_arg,
 		.work = work,

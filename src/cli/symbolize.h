@@ -17,6 +17,7 @@ struct sp_symbolize_options {
 	struct sp_symbolizer_options symbols;
 	struct sp_moved_module *moved;  /* of --module; never freed */
 	const struct sp_rights *rights; /* of --user; NULL: it is not given */
+	uint64_t timeout_ns;            /* of --timeout */
 	bool help;                      /* asked for; nothing else counts */
 	bool version;                   /* likewise */
 };
@@ -40,8 +41,8 @@ struct sp_symbolize_result {
  * Write options->output.  Everything of the file stays as it is, byte by byte,
  * but for symbols that it had before, which are replaced.  Compressed, it is
  * packed (copy/packfile.h), unless it is damaged.  0 and *ret; negative
- * errno and *err, and no output: also -EBUSY if the process still runs, and
- * -EINVAL if the file was cut short.
+ * errno and *err, and no output: also -EBUSY if the process still runs, -EINVAL
+ * if the file was cut short, and -ETIME if it took too long.
  *
  * The profile says which files are read, and is its user's.  So a process of
  * its own reads them (cli/apart.h), and if root runs it, with the rights of the

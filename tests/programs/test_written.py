@@ -363,6 +363,18 @@ class Named(harness.Case):
             os.unlink(path)
         self.assertFalse(self.is_named(self.record()))
 
+    def test_no_time(self):
+        """Nothing is written, and nothing left."""
+        path = self.record("--no-symbols")
+        before = os.stat(path)
+        for out in (path, self.copy):
+            self.assertIn("took too long", self.symbolize(
+                path, "-o", out, "--timeout", "0s", code=1))
+        self.assertEqual((os.listdir(self.place), os.path.exists(self.copy)),
+                         (["x.sprof"], False))
+        self.assertEqual(os.stat(path).st_ino, before.st_ino)
+        self.symbolize(path, "-o", self.copy, "--timeout", "4h")
+
     def test_whose_rights(self):
         path = self.record("--no-symbols")
         said = self.symbolize(path, "-o", self.copy)

@@ -40,8 +40,8 @@ static int run(int (*work)(void *, void *, struct sp_error *), void *arg,
 	apart.arg = arg;
 	if (!apart.silence_ms)
 		apart.silence_ms = ANSWERS_MS;
-	if (!apart.all_ms)
-		apart.all_ms = ANSWERS_MS;
+	if (!apart.all_ns)
+		apart.all_ns = ANSWERS_MS * 1000000ull;
 	*ret = (struct answer){0};
 	*err = (struct sp_error){0};
 	return sp_apart_run(&apart, ret, sizeof(*ret), err);
@@ -153,7 +153,8 @@ static void check_ends(void)
 		  (struct sp_apart){.silence_ms = NEVER_MS}, -ETIME,
 		  "took too long");
 	/* Signs of life have an end as well. */
-	check_end(go_on, NULL, (struct sp_apart){.all_ms = NEVER_MS}, -ETIME,
+	check_end(go_on, NULL,
+		  (struct sp_apart){.all_ns = NEVER_MS * 1000000ull}, -ETIME,
 		  "took too long");
 }
 
