@@ -41,6 +41,7 @@ TEST_PACKAGES=(
 	clickhouse-server                                   # a fleet's database
 	heaptrack zstd strace                               # to compare with
 	libdebuginfod1 dwz elfutils                         # debug information
+	libzydis-dev                                        # a disassembler
 	libunwind8 libgoogle-perftools4                     # other unwinders
 	default-jdk-headless                          # other languages
 	valgrind

@@ -194,6 +194,7 @@ static void read_modrm(struct reading *r)
 		return;
 	}
 	if (mod == 0 && rm == 5) {
+		r->i.rip_at = (uint8_t)(r->at - r->start);
 		r->i.displacement = take_number(r, 4);
 		return;
 	}
@@ -266,7 +267,8 @@ struct sp_insn sp_insn_read(const uint8_t *at, const uint8_t *end)
 		read_modrm(&r);
 	r.i.immediate = take_number(&r, immediate_bytes(&r.i, r.rex & 8));
 	r.i.bytes = (uint8_t)(r.at - at);
-	r.i.flow = r.failed || is_refused(&r.i) ? SP_INSN_LOST : flow_of(&r.i);
+	r.i.is_known = !r.failed && !is_refused(&r.i);
+	r.i.flow = r.i.is_known ? flow_of(&r.i) : SP_INSN_LOST;
 	if (r.i.flow == SP_INSN_JUMP || r.i.flow == SP_INSN_BRANCH ||
 	    (r.i.flow == SP_INSN_CALL && r.i.op == 0xe8))
 		r.i.target =

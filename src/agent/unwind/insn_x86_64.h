@@ -23,6 +23,9 @@ enum sp_insn_flow {
 struct sp_insn {
 	uint8_t bytes;
 	enum sp_insn_flow flow;
+	bool is_known;        /* all of it was there, in 64 bits, for users */
+	uint8_t rip_at;       /* where the displacement from the next
+				 instruction stands that is its operand, or 0 */
 	uintptr_t target;     /* of a jump or a branch */
 	uint8_t map;          /* 1: of one byte; 2: behind 0x0f; 3 and 4: behind
 				 0x0f38 and 0x0f3a */
