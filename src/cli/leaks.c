@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "cli/options.h"
-#include "report/answer.h"
+#include "paths/answer.h"
 #include "text/lines.h"
 
 #define DEFAULT_TOP 10

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "report/aggregate.h"
+#include "paths/aggregate.h"
 
 /*
  * -ENOENT and *err: no function of the aggregate matches the pattern, which

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "compare/keys.h"
+#include "paths/keys.h"
 #include "runs/summary.h"
 #include "stats/compare.h"
 
@@ -119,5 +119,3 @@ int sp_match_rename(const struct sp_pair *pair, const struct sp_side *side,
 /* has[frame] of each frame of a path on which the side allocated. */
 void sp_match_mark(const struct sp_pair *pair, const struct sp_side *side,
 		   bool *has);
-
-bool sp_match_same_module(const struct sp_paths *paths, uint32_t a, uint32_t b);

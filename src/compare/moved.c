@@ -19,7 +19,7 @@ static int add_kind(struct sp_moved *m, struct sp_intern *kinds,
 		const uint32_t frame = sp_paths_frame(paths, path, d);
 
 		if (is_own[frame] && d + 1 < depth &&
-		    sp_match_same_module(paths, frame,
+		    sp_paths_same_module(paths, frame,
 					 sp_paths_frame(paths, path, d + 1)))
 			continue;
 		if (!n || buffer[n - 1] != frame)

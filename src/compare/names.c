@@ -51,7 +51,7 @@ static bool is_unnamed(const struct sp_paths *paths, uint32_t frame)
 	size_t bytes;
 
 	return strcmp(sp_paths_function(sp_paths_name(paths, frame), &bytes),
-		      SP_SUMMARY_UNKNOWN) == 0;
+		      SP_PATHS_UNKNOWN) == 0;
 }
 
 /* "[no stack]" and "[anonymous]" are in no module. */
@@ -290,7 +290,7 @@ bool sp_names_is_mixed(const struct sp_names *names,
 	if (*name == '[' && !is_unnamed(paths, frame))
 		return false;
 	for (size_t i = 0; i < names->n_mixed; i++)
-		if (sp_match_same_module(paths, names->mixed[i], frame))
+		if (sp_paths_same_module(paths, names->mixed[i], frame))
 			return true;
 	return false;
 }

@@ -66,17 +66,6 @@ void sp_match_mark(const struct sp_pair *pair, const struct sp_side *side,
 	}
 }
 
-bool sp_match_same_module(const struct sp_paths *paths, uint32_t a, uint32_t b)
-{
-	size_t n_a, n_b;
-	const char *name_a = sp_paths_name(paths, a);
-	const char *name_b = sp_paths_name(paths, b);
-
-	sp_paths_function(name_a, &n_a);
-	sp_paths_function(name_b, &n_b);
-	return n_a == n_b && memcmp(name_a, name_b, n_a) == 0;
-}
-
 /* The path with a hole wherever `frame` is. */
 static int add_shape(struct finder *f, uint32_t path, uint32_t frame,
 		     bool is_new, double bytes)
@@ -212,7 +201,7 @@ static bool has_name(const struct finder *f, uint32_t frame)
 
 	return strcmp(sp_paths_function(sp_paths_name(f->pair->paths, frame),
 					&module),
-		      SP_SUMMARY_UNKNOWN) != 0;
+		      SP_PATHS_UNKNOWN) != 0;
 }
 
 /* Is it the same function?  Most bytes of each must be on paths of the other.
@@ -220,7 +209,7 @@ static bool has_name(const struct finder *f, uint32_t frame)
 static bool is_renamed(const struct finder *f, uint32_t old, uint32_t new)
 {
 	return has_name(f, old) && has_name(f, new) &&
-	       sp_match_same_module(f->pair->paths, old, new) &&
+	       sp_paths_same_module(f->pair->paths, old, new) &&
 	       is_missed(&f->own[old]) && is_missed(&f->own[new]) &&
 	       shared_paths(f, old, new) > f->own[old].bytes / 2 &&
 	       shared_paths(f, new, old) > f->own[new].bytes / 2;

@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
-#include "report/intern.h"
+#include "base/intern.h"
 #include "stats/adjust.h"
 #include "text/text.h"
 

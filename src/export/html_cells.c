@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/bisect.h"
-#include "report/intern.h"
+#include "base/intern.h"
 #include "stats/timeline.h"
 
 /* Input for putting samples into cells. */

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "report/aggregate.h"
-#include "report/intern.h"
+#include "paths/aggregate.h"
+#include "base/intern.h"
 
 /*
  * Call stacks as sequences of function numbers, each sequence once, for the

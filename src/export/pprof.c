@@ -15,7 +15,7 @@
 #include "base/hash.h"
 #include "export/proto.h"
 #include "export/rows.h"
-#include "report/intern.h"
+#include "base/intern.h"
 #include "text/lack.h"
 #include "text/text.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "report/intern.h"
+#include "base/intern.h"
 #include "stats/adjust.h"
 #include "text/json.h"
 

@@ -3,7 +3,7 @@
 
 #include "fleet/drawn.h"
 #include "model/profile.h"
-#include "report/function_json.h"
+#include "paths/function_json.h"
 #include "text/json.h"
 #include "text/lack.h"
 #include "text/text.h"

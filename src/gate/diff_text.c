@@ -290,7 +290,7 @@ static bool has_unknown_row(const struct sp_diff *d)
 			t->shown && t->shown < t->n ? (size_t)t->shown : t->n;
 
 		for (size_t k = 0; k < shown; k++)
-			if (strstr(t->rows[k].name, SP_SUMMARY_UNKNOWN))
+			if (strstr(t->rows[k].name, SP_PATHS_UNKNOWN))
 				return true;
 	}
 	return false;
@@ -312,7 +312,7 @@ static void print_foot(FILE *out, const struct sp_diff *d, bool has_percent)
 	if (has_percent)
 		fprintf(out, "%spercent is of the old value\n", n ? "" : "\n");
 	if (has_unknown_row(d))
-		fputs(SP_SUMMARY_UNKNOWN
+		fputs(SP_PATHS_UNKNOWN
 		      ": functions without a name, of the program or of the "
 		      "module before !;\nits debug symbols, or "
 		      "--debuginfod, tell them apart\n",

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "format/layout.h"
-#include "report/aggregate.h"
-#include "report/answer.h"
+#include "paths/aggregate.h"
+#include "paths/answer.h"
 #include "resident/pages.h"
 #include "resident/rounding.h"
 #include "stats/amounts.h"

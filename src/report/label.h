@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "report/intern.h"
+#include "base/intern.h"
 
 /* The function of samples without a stack. */
 #define SP_LABEL_NO_STACK "[no stack]"

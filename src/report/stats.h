@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "report/aggregate.h"
+#include "report/analysis.h"
 
 /* The last counts all entries that a newer writer added. */
 #define SP_STATS_ENTRIES (SP_ENTRY_COUNT + 1)

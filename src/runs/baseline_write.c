@@ -131,7 +131,7 @@ static int by_names(const void *a, const void *b)
 /* The path that stands for what calls the function from elsewhere. */
 static int fold_path(struct sp_paths *paths, uint32_t *path)
 {
-	static const char name[] = SP_SUMMARY_OTHER_CALLERS;
+	static const char name[] = SP_PATHS_OTHER_CALLERS;
 	uint32_t *frames;
 	size_t flat;
 	int r = sp_paths_find_flat(paths, *path, &flat);

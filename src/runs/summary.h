@@ -7,8 +7,7 @@
 
 #include "base/error.h"
 #include "model/profile.h"
-#include "report/intern.h"
-#include "symbols/pattern.h"
+#include "paths/paths.h"
 #include "report/question.h"
 #include "stats/estimator.h"
 #include "stats/leak.h"
@@ -16,84 +15,9 @@
 
 /*
  * What a comparison keeps of one run: exact totals, estimates, and the sampled
- * bytes of each call path, by names.  Paths know neither addresses nor lines,
- * so that code that has moved is the same code.  A baseline file is a list of
- * these.
- *
- * A frame is named "module!function", the module without its directory;
- * functions of the program itself are "function", or "!function" if that has
- * a '!' in it.  Code without a symbol is "module![unknown]", code in no module
- * "[anonymous]".  C++ functions have their scopes and parameters in it:
- * overloads are several.  Static functions have their homes without addresses
- * (symbols/home.h).
+ * bytes of each call path, by names (paths/paths.h).  A baseline file is a list
+ * of these.
  */
-#define SP_SUMMARY_UNKNOWN "[unknown]"
-
-/* The frames and the paths of all runs of a comparison.  Zero-initialise. */
-struct sp_paths {
-	struct sp_intern frames;
-	struct sp_intern paths; /* arrays of uint32_t, innermost first */
-	struct sp_see_through *see_through; /* owned; NULL: nothing is */
-	unsigned char *roles;               /* 1 + enum sp_role, 0: not known */
-	size_t n_roles;
-	bool has_full_names; /* labels are (report/label.h) */
-	char **labels;       /* of the first n_labels frames */
-	size_t n_labels;
-	uint32_t *functions; /* of a frame, sp_paths_functions() */
-	size_t n_functions;
-};
-
-void sp_paths_done(struct sp_paths *paths);
-
-/* 0 and *ret_path, or -ENOMEM.  Frames repeated in a row count once. */
-int sp_paths_add(struct sp_paths *paths, const uint32_t *frames, size_t n,
-		 uint32_t *ret_path);
-
-size_t sp_paths_depth(const struct sp_paths *paths, uint32_t path);
-/* The frame at `depth`, from 0, the innermost. */
-uint32_t sp_paths_frame(const struct sp_paths *paths, uint32_t path,
-			size_t depth);
-/* Its name; valid until a frame is added. */
-const char *sp_paths_name(const struct sp_paths *paths, uint32_t frame);
-
-/* The depth of the frame that the path's samples are flat for, as in
- * sp_aggregate_find_flat().  0 and *ret_depth; -ENOMEM. */
-int sp_paths_find_flat(struct sp_paths *paths, uint32_t path,
-		       size_t *ret_depth);
-
-/* How people read frames (report/label.h).  Of the frames that are there now;
- * others keep their names.  0 or -ENOMEM. */
-int sp_paths_set_labels(struct sp_paths *paths);
-const char *sp_paths_label(const struct sp_paths *paths, uint32_t frame);
-
-/* How many functions of one run a frame stands for, if that is known to be more
- * than one: its label says so; else 0 or 1.  What is set is a lower bound.  0
- * or -ENOMEM. */
-uint32_t sp_paths_functions(const struct sp_paths *paths, uint32_t frame);
-int sp_paths_set_functions(struct sp_paths *paths, uint32_t frame, uint32_t n);
-
-/* The function's part of a frame's name, and *ret_bytes of the module's, which
- * comes first; 0 for the program itself. */
-const char *sp_paths_function(const char *name, size_t *ret_bytes);
-
-/* Does the pattern match the function as people read it, or with its
- * parameters?  As sp_pattern_search(). */
-int sp_paths_matches(const struct sp_pattern *pattern, const char *function,
-		     struct sp_error *err);
-
-/* "f < caller < main", to be freed by the caller; NULL without memory. */
-char *sp_paths_text(const struct sp_paths *paths, uint32_t path);
-
-struct sp_path_row {
-	uint32_t path;
-	struct sp_acc acc; /* has samples; adjusted (stats/adjust.h) */
-};
-
-/* The samples of one view, by call path. */
-struct sp_path_rows {
-	struct sp_path_row *at; /* by ascending path */
-	size_t n;
-};
 
 /*
  * The tables of a run: its views by call path, then one view by something else,
@@ -196,8 +120,6 @@ struct sp_summary {
 /* The level at which checks decide, and at which baselines are written. */
 #define SP_SUMMARY_LEVEL 0.99
 
-#define SP_SUMMARY_OTHER_CALLERS "[other callers]" /* of a baseline */
-
 /*
  * Take what is wished for, with the frames that are seen through; views that
  * need frees are left out of a profile without them.  `question` says of what
@@ -248,16 +170,6 @@ const struct sp_path_rows *sp_summary_whole(const struct sp_summary *summary,
 /* Paths begin at the frame that their samples are flat for.  Once, of a run
  * that was read or taken: a baseline is written before.  0 or -ENOMEM. */
 int sp_summary_see_through(struct sp_summary *summary, struct sp_paths *paths);
-
-/* For summary_take.c and summary_nameless.c, of the names of frames: text as
- * UTF-8, of which a byte that is none becomes U+FFFD, as it would in a
- * baseline; and the module's part.  At most three bytes for each; return the
- * end. */
-char *sp_summary_put_utf8(char *to, const char *text);
-char *sp_summary_put_module(char *to, const struct sp_module *module);
-
-/* Bring rows in order, those of one path together.  As a reader does. */
-void sp_path_rows_settle(struct sp_path_rows *rows);
 
 void sp_summary_free(struct sp_summary *summary);
 

@@ -31,7 +31,7 @@ static int add_nameless(struct sp_summary *s, const struct sp_module *module,
 	s->n_nameless++;
 	if (!last->module || !last->path || !last->reason)
 		return -ENOMEM;
-	*sp_summary_put_module(last->module, module) = '\0';
+	*sp_paths_put_module(last->module, module) = '\0';
 	return 0;
 }
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "report/aggregate.h"
+#include "paths/aggregate.h"
 
 /* Tables as CSV (text/table.h). */
 

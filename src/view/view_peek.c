@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "report/edges.h"
+#include "paths/edges.h"
 #include "text/text.h"
 #include "view/view_row.h"
 

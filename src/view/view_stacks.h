@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "report/aggregate.h"
+#include "paths/aggregate.h"
 
 /* The n_max (0: all) call stacks with most estimated bytes, innermost frame
  * first, with the lifetimes of their objects if frees were recorded.  Unless

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "report/aggregate.h"
+#include "paths/aggregate.h"
 
 /*
  * A profile made by hand, and a symbolizer that answers from a table, in place

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which function of a stack its bytes are flat for. */
-#include "report/aggregate.h"
+#include "paths/aggregate.h"
 
 #include "report/analysis.h"
 #include "symbols/seethrough.h"

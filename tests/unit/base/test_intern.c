@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers for distinct strings, compared with a plain list. */
 #include "base/rng.h"
-#include "report/intern.h"
+#include "base/intern.h"
 #include "support/test.h"
 
 #define STRINGS 5000

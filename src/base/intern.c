@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/intern.h"
+#include "base/intern.h"
 
 #include <errno.h>
 #include <stdlib.h>

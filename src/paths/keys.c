@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "compare/keys.h"
+#include "paths/keys.h"
 
 #include <errno.h>
 #include <stdlib.h>

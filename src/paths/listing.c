@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/listing.h"
+#include "paths/listing.h"
 
 #include <errno.h>
 #include <stdlib.h>

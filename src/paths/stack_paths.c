@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runs/stack_paths.h"
+#include "paths/stack_paths.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -54,9 +54,9 @@ static int name_frame(struct sp_stack_paths *s, const struct sp_symbol *symbol,
 	const bool is_program = !module || module->is_main;
 	const char *base = is_program ? "" : sp_text_base_name(module->path);
 	const char *function = symbol->is_fallback && !module ? ANONYMOUS
-			       : symbol->is_fallback ? SP_SUMMARY_UNKNOWN
-			       : symbol->identity    ? symbol->identity
-						     : symbol->function;
+			       : symbol->is_fallback          ? SP_PATHS_UNKNOWN
+			       : symbol->identity             ? symbol->identity
+						  : symbol->function;
 	const bool is_bare = is_program && !strchr(function, '!');
 	char *kept = sp_home_without_address(function);
 	char *end;
@@ -66,9 +66,9 @@ static int name_frame(struct sp_stack_paths *s, const struct sp_symbol *symbol,
 		free(kept);
 		return -ENOMEM;
 	}
-	end = sp_summary_put_module(s->name, module);
+	end = sp_paths_put_module(s->name, module);
 	*end++ = '!';
-	end = sp_summary_put_utf8(end, kept);
+	end = sp_paths_put_utf8(end, kept);
 	free(kept);
 	return sp_intern_add(&s->paths->frames, s->name + is_bare,
 			     (size_t)(end - s->name) - is_bare, ret);
@@ -234,7 +234,7 @@ int sp_stack_paths_label(struct sp_stack_paths *s, const char *name,
 
 	if (reserve_name(s, 3 * strlen(name) + 1) < 0)
 		return -ENOMEM;
-	end = sp_summary_put_utf8(s->name, name);
+	end = sp_paths_put_utf8(s->name, name);
 	if (sp_intern_add(&s->paths->frames, s->name, (size_t)(end - s->name),
 			  &frame) < 0)
 		return -ENOMEM;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/answer.h"
+#include "paths/answer.h"
 
 static int need_symbols(struct sp_answer *a, struct sp_error *err)
 {

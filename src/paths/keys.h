@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runs/summary.h"
+#include "paths/paths.h"
 
 /*
  * What the rows of a table stand for: functions, call paths, places in a call

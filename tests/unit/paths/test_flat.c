@@ -4,8 +4,8 @@
  * random stacks against a search through every stack for each function.
  */
 #include "base/rng.h"
-#include "report/aggregate.h"
-#include "report/edges.h"
+#include "paths/aggregate.h"
+#include "paths/edges.h"
 #include "support/close.h"
 #include "support/report_fixture.h"
 #include "support/test.h"

@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 #include "base/index.h"
-#include "runs/summary.h"
+#include "paths/paths.h"
 #include "model/profile.h"
-#include "report/aggregate.h"
+#include "paths/aggregate.h"
 
 /*
  * The call paths of a profile's stacks.  A frame is named once, however many

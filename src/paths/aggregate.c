@@ -6,7 +6,7 @@
  * are long, and the same frames recur in nearly every stack, so the result for
  * a frame is cached.
  */
-#include "report/aggregate.h"
+#include "paths/aggregate.h"
 
 #include <errno.h>
 #include <stdbool.h>
