@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdlib.h>
 
 #include "cli/leaks.h"
 #include "text/json.h"
@@ -92,26 +91,24 @@ static void write_verdict(struct sp_json *json, const struct sp_leak_site *s,
 }
 
 static void write_path(struct sp_json *json, const struct sp_aggregate *a,
-		       const struct sp_aggregate_function **by_row,
 		       const struct sp_leak_site *s)
 {
-	const uint32_t n = s->stack && by_row ? s->stack->n_rows : 0;
+	const uint32_t n = s->stack ? s->stack->n_rows : 0;
 
 	sp_json_open(json, "path", '[');
 	for (uint32_t i = 0; i < n; i++)
 		sp_json_string(json, NULL,
-			       by_row[a->rows[s->stack->first_row + i]]->name);
+			       sp_aggregate_in_path(a, s->stack, i)->name);
 	sp_json_close(json, ']');
 	sp_json_double(json, "path_share", s->stack_share);
 }
 
 static void write_site(struct sp_json *json, const struct sp_aggregate *a,
-		       const struct sp_aggregate_function **by_row,
 		       const struct sp_leak_site *s)
 {
 	sp_json_open(json, NULL, '{');
 	write_verdict(json, s, 0);
-	write_path(json, a, by_row, s);
+	write_path(json, a, s);
 	sp_json_close(json, '}');
 }
 
@@ -121,8 +118,6 @@ void sp_leaks_write_json(FILE *out, const struct sp_aggregate *aggregate,
 	const struct sp_profile *p = aggregate->analysis->profile;
 	const struct sp_leaks *l = sites->leaks;
 	const struct sp_whole whole = sp_whole_of(p);
-	const struct sp_aggregate_function **by_row =
-		sp_aggregate_by_row(aggregate);
 	struct sp_json json = {.out = out, .is_first = true};
 
 	sp_json_open(&json, NULL, '{');
@@ -146,11 +141,10 @@ void sp_leaks_write_json(FILE *out, const struct sp_aggregate *aggregate,
 	sp_json_close(&json, '}');
 	sp_json_open(&json, "sites", '[');
 	for (size_t i = 0; i < sites->n_sites; i++)
-		write_site(&json, aggregate, by_row, &sites->sites[i]);
+		write_site(&json, aggregate, &sites->sites[i]);
 	sp_json_close(&json, ']');
 	sp_json_close(&json, '}');
 	putc('\n', out);
-	free(by_row);
 }
 
 void sp_leaks_write_csv(FILE *out, const struct sp_leak_sites *sites)

@@ -25,7 +25,6 @@ struct page {
 	const struct sp_leak_sites *sites;
 	const struct sp_profile *profile;
 	uint64_t top;
-	const struct sp_aggregate_function **by_row; /* NULL: no memory */
 };
 
 /* What is alive over time, from 0 to the most. */
@@ -121,14 +120,13 @@ static void print_callers(const struct page *page, const struct sp_leak_site *s)
 	const struct sp_aggregate *a = page->aggregate;
 	FILE *out = page->out;
 
-	if (!s->stack || s->stack->n_rows < 2 || !page->by_row)
+	if (!s->stack || s->stack->n_rows < 2)
 		return;
 	fprintf(out, "%*s", RATE_WIDTH + 4, "");
 	for (uint32_t i = 1; i < s->stack->n_rows && i <= CALLERS; i++) {
-		const uint32_t row = a->rows[s->stack->first_row + i];
-
 		fputs(i > 1 ? " < " : "< ", out);
-		sp_lines_print_name(out, page->by_row[row]->name);
+		sp_lines_print_name(out,
+				    sp_aggregate_in_path(a, s->stack, i)->name);
 	}
 	if (s->stack->n_rows > CALLERS + 1)
 		fputs(" < ...", out);
@@ -386,11 +384,9 @@ void sp_leaks_write_text(FILE *out, const struct sp_aggregate *aggregate,
 		.sites = sites,
 		.profile = aggregate->analysis->profile,
 		.top = options->top,
-		.by_row = sp_aggregate_by_row(aggregate),
 	};
 
 	print_head(&page);
 	print_sections(&page);
 	print_notes(&page);
-	free(page.by_row);
 }

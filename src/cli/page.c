@@ -195,8 +195,7 @@ static int print_peek(const struct page *page, struct sp_aggregate *aggregate,
 	if (r < 0)
 		return r;
 	if (o->json || o->csv) {
-		r = sp_view_data_peek(page->out, aggregate, edges, n, o->csv,
-				      err);
+		sp_view_data_peek(page->out, aggregate, edges, n, o->csv);
 	} else {
 		print_head(page);
 		r = sp_view_peek_print(page->out, aggregate, edges, n, o->share,

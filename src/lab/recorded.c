@@ -45,27 +45,24 @@ static int check_profile(const struct sp_profile *profile, const char *path,
 static int name_sites(const struct sp_aggregate *aggregate,
 		      struct sp_lab_trace *trace)
 {
-	const struct sp_aggregate_function **rows =
-		sp_aggregate_by_row(aggregate);
 	const size_t n = aggregate->n_functions;
-	int r = -ENOMEM;
 
 	trace->sites = calloc(n + 1, sizeof(*trace->sites));
-	if (!rows || !trace->sites)
-		goto out;
+	if (!trace->sites)
+		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		trace->sites[i] = sp_blocks_text(&trace->storage, rows[i]->name,
-						 strlen(rows[i]->name));
+		const char *name =
+			sp_aggregate_at(aggregate, (uint32_t)i)->name;
+
+		trace->sites[i] =
+			sp_blocks_text(&trace->storage, name, strlen(name));
 		if (!trace->sites[i])
-			goto out;
+			return -ENOMEM;
 	}
 	trace->n_sites = (uint32_t)n;
 	/* The first has most bytes: the order is flat. */
 	trace->focus = aggregate->functions[0].row;
-	r = 0;
-out:
-	free(rows);
-	return r;
+	return 0;
 }
 
 static int add_samples(const struct sp_profile *profile,

@@ -459,6 +459,10 @@ int sp_aggregate_new_by(const struct sp_analysis *analysis,
 		r = build_rows(a, progress, progress_arg);
 		if (!r)
 			r = sp_aggregate_label(a);
+		a->place_of_row =
+			malloc((a->n_functions + 1) * sizeof(uint32_t));
+		if (!a->place_of_row)
+			r = -ENOMEM;
 	}
 	if (r < 0) {
 		sp_aggregate_free(a);
@@ -558,6 +562,7 @@ void sp_aggregate_free(struct sp_aggregate *aggregate)
 	free(aggregate->functions);
 	free(aggregate->stacks);
 	free(aggregate->row_of_stack);
+	free(aggregate->place_of_row);
 	free(aggregate->rows);
 	free(aggregate);
 }

@@ -42,7 +42,7 @@ struct sp_aggregate_function {
 	const char *file; /* otherwise that of the heaviest stack; or NULL */
 	uint32_t line;    /* 0: unknown */
 	uint64_t offset;  /* in the module; of SP_BY_ADDRESS */
-	uint32_t row;     /* in the arrays of sp_aggregate_lifetimes() */
+	uint32_t row;     /* its number, in whatever order they are */
 	/* Samples of the view whose innermost function of the program's own
 	 * this is (sp_aggregate_find_flat()). */
 	struct sp_class_sums flat;
@@ -97,6 +97,7 @@ struct sp_aggregate {
 	struct sp_aggregate_function *functions;
 	size_t n_functions;
 	size_t n_dropped; /* functions behind those (sp_aggregate_drop()) */
+	uint32_t *place_of_row; /* where in `functions` sp_aggregate_at() is */
 	enum sp_aggregate_order order;     /* of the functions */
 	struct sp_aggregate_stack *stacks; /* most bytes first, then by names */
 	size_t n_stacks;
@@ -167,10 +168,21 @@ int sp_aggregate_compare_values(double a, double b);
 int sp_aggregate_compare(const struct sp_aggregate_function *a,
 			 const struct sp_aggregate_function *b);
 
-/* The functions by their `row`, dropped ones too: to be freed by the caller
- * (free()), NULL without memory. */
-const struct sp_aggregate_function **sp_aggregate_by_row(
-	const struct sp_aggregate *aggregate);
+/* The function with that `row`, dropped or not. */
+static inline const struct sp_aggregate_function *sp_aggregate_at(
+	const struct sp_aggregate *aggregate, uint32_t row)
+{
+	return &aggregate->functions[aggregate->place_of_row[row]];
+}
+
+/* The i-th of a stack's path: the flat one, its caller, ... */
+static inline const struct sp_aggregate_function *sp_aggregate_in_path(
+	const struct sp_aggregate *aggregate,
+	const struct sp_aggregate_stack *stack, uint32_t i)
+{
+	return sp_aggregate_at(aggregate,
+			       aggregate->rows[stack->first_row + i]);
+}
 
 /*
  * Drop the functions whose `cum` is less than `share` (0..1) of the whole view.

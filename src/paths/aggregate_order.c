@@ -185,6 +185,12 @@ static int compare_rows(const void *a, const void *b, void *arg)
 	return c ? c : sp_aggregate_compare(fa, fb);
 }
 
+static void note_places(struct sp_aggregate *a)
+{
+	for (size_t i = 0; i < a->n_functions + a->n_dropped; i++)
+		a->place_of_row[a->functions[i].row] = (uint32_t)i;
+}
+
 void sp_aggregate_sort(struct sp_aggregate *aggregate,
 		       enum sp_aggregate_order order)
 {
@@ -192,18 +198,7 @@ void sp_aggregate_sort(struct sp_aggregate *aggregate,
 	if (aggregate->n_functions)
 		qsort_r(aggregate->functions, aggregate->n_functions,
 			sizeof(*aggregate->functions), compare_rows, &order);
-}
-
-const struct sp_aggregate_function **sp_aggregate_by_row(
-	const struct sp_aggregate *aggregate)
-{
-	const size_t n = aggregate->n_functions + aggregate->n_dropped;
-	const struct sp_aggregate_function **by_row =
-		calloc(n + 1, sizeof(*by_row));
-
-	for (size_t i = 0; by_row && i < n; i++)
-		by_row[aggregate->functions[i].row] = &aggregate->functions[i];
-	return by_row;
+	note_places(aggregate);
 }
 
 int sp_aggregate_drop(struct sp_aggregate *aggregate, double share,
@@ -230,6 +225,7 @@ int sp_aggregate_drop(struct sp_aggregate *aggregate, double share,
 	free(dropped);
 	aggregate->n_functions = n_kept;
 	aggregate->n_dropped = n_dropped;
+	note_places(aggregate);
 	return 0;
 }
 

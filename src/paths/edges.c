@@ -18,7 +18,6 @@ struct saying {
 
 struct builder {
 	const struct sp_aggregate *aggregate;
-	const struct sp_aggregate_function **by_row;
 	struct saying *sayings;
 	size_t n;
 	size_t room;
@@ -76,16 +75,16 @@ static int compare_sayings(const void *a, const void *b)
 
 static int compare_edges(const void *a, const void *b, void *arg)
 {
-	const struct sp_aggregate_function **by_row = arg;
+	const struct sp_aggregate *g = arg;
 	const struct sp_edge *x = a, *y = b;
-
 	const int c = sp_aggregate_compare_values(x->bytes, y->bytes);
 
 	if (c)
 		return c;
 	if (x->row == SP_EDGE_NOBODY || y->row == SP_EDGE_NOBODY)
 		return x->row == SP_EDGE_NOBODY ? -1 : 1;
-	return sp_aggregate_compare(by_row[x->row], by_row[y->row]);
+	return sp_aggregate_compare(sp_aggregate_at(g, x->row),
+				    sp_aggregate_at(g, y->row));
 }
 
 /* The edges of one list from its sayings: one for each other function. */
@@ -112,7 +111,8 @@ static int fill_edges(const struct builder *b, const struct saying *sayings,
 	for (size_t i = 0; i < *ret_n; i++)
 		(*ret)[i].bytes =
 			sp_estimate_bytes_value(&a->how, &(*ret)[i].sums);
-	qsort_r(*ret, *ret_n, sizeof(**ret), compare_edges, (void *)b->by_row);
+	qsort_r(*ret, *ret_n, sizeof(**ret), compare_edges,
+		(void *)(uintptr_t)a);
 	return 0;
 }
 
@@ -135,7 +135,8 @@ static int fill_all(const struct builder *b, struct sp_edges *edges,
 		struct sp_edges *e = &edges[(*ret_n)++];
 		size_t length = run_length(b, i, false);
 
-		e->function = b->by_row[b->sayings[i].function];
+		e->function =
+			sp_aggregate_at(b->aggregate, b->sayings[i].function);
 		if (fill_edges(b, &b->sayings[i], length, &e->callers,
 			       &e->n_callers) < 0)
 			return -ENOMEM;
@@ -163,10 +164,9 @@ static int build_edges(struct builder *b, const bool *wants,
 	const struct sp_aggregate *a = b->aggregate;
 	const size_t n_rows = a->n_functions + a->n_dropped;
 
-	b->by_row = sp_aggregate_by_row(a);
 	b->seen_in = calloc(n_rows + 1, sizeof(*b->seen_in));
 	*ret_edges = calloc(n_rows + 1, sizeof(**ret_edges));
-	if (!b->by_row || !b->seen_in || !*ret_edges)
+	if (!b->seen_in || !*ret_edges)
 		return -ENOMEM;
 	for (uint32_t s = 0; s < a->n_stacks; s++)
 		if (read_stack(b, wants, s, false) < 0 ||
@@ -190,7 +190,6 @@ static int make_edges(const struct sp_aggregate *aggregate, const bool *wants,
 	size_t n = 0;
 	int r = build_edges(&b, wants, &edges, &n);
 
-	free(b.by_row);
 	free(b.seen_in);
 	free(b.sayings);
 	if (r < 0) {

@@ -119,20 +119,16 @@ static int make_sites(const struct sp_aggregate *aggregate,
 		      struct sp_leak_sites *s)
 {
 	const struct sp_profile *p = aggregate->analysis->profile;
-	const struct sp_aggregate_function **by_row =
-		sp_aggregate_by_row(aggregate);
 	const uint64_t *edge = s->leaks->clock.edge_ns;
 
 	s->n_sites = s->leaks->n_rows;
 	s->sites = calloc(s->n_sites + 1, sizeof(*s->sites));
-	if (!by_row || !s->sites) {
-		free(by_row);
+	if (!s->sites)
 		return -ENOMEM;
-	}
 	s->seconds = (double)(edge[SP_GROWTH_WINDOWS] - edge[SP_GROWTH_START]) *
 		     1e-9;
 	for (size_t i = 0; i < s->n_sites; i++) {
-		s->sites[i].function = by_row[i];
+		s->sites[i].function = sp_aggregate_at(aggregate, (uint32_t)i);
 		s->sites[i].leak = &s->leaks->rows[i];
 		describe_site(s, p, &s->sites[i]);
 	}
@@ -141,7 +137,6 @@ static int make_sites(const struct sp_aggregate *aggregate,
 	find_stacks(aggregate, s);
 	drop_callers(s);
 	qsort(s->sites, s->n_sites, sizeof(*s->sites), compare_sites);
-	free(by_row);
 	return 0;
 }
 

@@ -23,7 +23,6 @@ struct run {
 
 struct builder {
 	const struct sp_aggregate *aggregate;
-	const struct sp_aggregate_function **by_row;
 	const struct sp_aggregate_stack **stacks; /* by callers */
 	struct sp_tree *tree;
 	size_t room;
@@ -57,13 +56,12 @@ static int compare_paths(const void *a, const void *b, void *arg)
 static int compare_runs(const void *a, const void *b, void *arg)
 {
 	const struct run *ra = a, *rb = b;
-	const struct builder *builder = arg;
-
+	const struct sp_aggregate *g = arg;
 	const int c = sp_aggregate_compare_values(ra->bytes, rb->bytes);
 
 	return c ? c
-		 : sp_aggregate_compare(builder->by_row[ra->row],
-					builder->by_row[rb->row]);
+		 : sp_aggregate_compare(sp_aggregate_at(g, ra->row),
+					sp_aggregate_at(g, rb->row));
 }
 
 /* Merge the stacks begin..end - 1 into sums that are empty. */
@@ -147,7 +145,7 @@ static int find_runs(const struct builder *b, struct agenda *agenda,
 	}
 	if (n)
 		qsort_r(agenda->runs, n, sizeof(*agenda->runs), compare_runs,
-			(void *)(uintptr_t)b);
+			(void *)(uintptr_t)b->aggregate);
 	*ret_n = n;
 	return 0;
 }
@@ -268,10 +266,9 @@ static int prepare_paths(struct builder *b)
 {
 	const struct sp_aggregate *a = b->aggregate;
 
-	b->by_row = sp_aggregate_by_row(a);
 	b->stacks = calloc(a->n_stacks + 1, sizeof(*b->stacks));
 	b->tree = calloc(1, sizeof(*b->tree));
-	if (!b->by_row || !b->stacks || !b->tree)
+	if (!b->stacks || !b->tree)
 		return -ENOMEM;
 	for (size_t i = 0; i < a->n_stacks; i++)
 		b->stacks[i] = &a->stacks[i];
@@ -292,7 +289,6 @@ int sp_tree_new(const struct sp_aggregate *aggregate, double share,
 
 	if (!r)
 		r = add_all(&b);
-	free(b.by_row);
 	free(b.stacks);
 	if (r < 0) {
 		sp_tree_free(b.tree);

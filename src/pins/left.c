@@ -134,7 +134,8 @@ static void take_left(struct sp_rss_pins *pins, struct sp_rss_pin_site *site,
 			site->n_left++;
 		for (size_t k = site->n_left - 1; k > at; k--)
 			site->left[k] = site->left[k - 1];
-		site->left[at].function = pins->left_by_row[list[i].left];
+		site->left[at].function =
+			sp_aggregate_at(pins->left_aggregate, list[i].left);
 		site->left[at].share = list[i].bytes;
 	}
 	for (size_t i = 0; i < site->n_left; i++)

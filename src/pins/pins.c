@@ -352,7 +352,7 @@ static int list_sites(struct finder *f)
 		if (!f->pinned[row].samples)
 			continue;
 		pins->n_sites++;
-		site->function = pins->by_row[row];
+		site->function = sp_aggregate_at(pins->aggregate, row);
 		site->samples = f->pinned[row].samples;
 		site->pinned = sp_amounts_estimate(
 			&f->pinned[row], &f->all_pinned, f->known, level);
@@ -440,11 +440,8 @@ static int name_sites(struct finder *f, struct sp_error *err)
 				    &pins->left_aggregate, err);
 	if (r < 0)
 		return r;
-	pins->by_row = sp_aggregate_by_row(pins->aggregate);
-	pins->left_by_row = sp_aggregate_by_row(pins->left_aggregate);
 	f->n_rows = pins->aggregate->n_functions;
-	return pins->by_row && pins->left_by_row ? 0
-						 : sp_error_memory(err, NULL);
+	return 0;
 }
 
 static int find_pins(struct finder *f, struct sp_error *err)
@@ -535,8 +532,6 @@ void sp_rss_pins_free(struct sp_rss_pins *pins)
 	if (!pins)
 		return;
 	free(pins->sites);
-	free(pins->by_row);
-	free(pins->left_by_row);
 	if (pins->left_aggregate)
 		sp_aggregate_free(pins->left_aggregate);
 	sp_answer_done(&pins->left_answer);

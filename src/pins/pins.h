@@ -97,11 +97,9 @@ struct sp_rss_pins {
 	struct sp_profile *profile; /* owned, as all that follows */
 	struct sp_answer answer;
 	struct sp_aggregate *aggregate;
-	const struct sp_aggregate_function **by_row;
 	/* For `left`: the same for everything that was allocated. */
 	struct sp_answer left_answer;
 	struct sp_aggregate *left_aggregate;
-	const struct sp_aggregate_function **left_by_row;
 	struct sp_question question; /* of `answer`: live objects */
 };
 

@@ -131,10 +131,9 @@ static void print_callers(FILE *out, const struct sp_rss_pins *p,
 		return;
 	fprintf(out, "%*s", INDENT, "");
 	for (uint32_t i = 1; i < s->stack->n_rows && i <= CALLERS; i++) {
-		const uint32_t row = a->rows[s->stack->first_row + i];
-
 		fputs(i > 1 ? " < " : "< ", out);
-		sp_lines_print_name(out, p->by_row[row]->name);
+		sp_lines_print_name(out,
+				    sp_aggregate_in_path(a, s->stack, i)->name);
 	}
 	if (s->stack->n_rows > CALLERS + 1)
 		fputs(" < ...", out);
@@ -341,8 +340,7 @@ static void write_site(struct sp_json *json, const struct sp_rss_pins *p,
 	for (uint32_t i = 0; i < n; i++)
 		sp_json_string(
 			json, NULL,
-			p->by_row[p->aggregate->rows[s->stack->first_row + i]]
-				->name);
+			sp_aggregate_in_path(p->aggregate, s->stack, i)->name);
 	sp_json_close(json, ']');
 	sp_json_double(json, "path_share", s->stack_share);
 	sp_json_open(json, "left_by", '[');

@@ -38,28 +38,26 @@ struct taker {
 static int take_rows(struct taker *t, const struct sp_aggregate *aggregate,
 		     struct sp_path_rows *rows, uint32_t *path_of_stack)
 {
-	const struct sp_aggregate_function **functions =
-		sp_aggregate_by_row(aggregate);
 	int r = 0;
 
 	rows->at = calloc(aggregate->n_stacks + 1, sizeof(*rows->at));
-	if (!functions || !rows->at)
+	if (!rows->at)
 		r = -ENOMEM;
 	for (size_t i = 0; !r && i < aggregate->n_stacks; i++) {
 		const struct sp_aggregate_stack *s = &aggregate->stacks[i];
 		const size_t at = (size_t)(s->stack - t->stacks);
 		struct sp_path_row *row = &rows->at[rows->n];
 
-		r = sp_stack_paths_add(&t->of_stacks, aggregate,
-				       functions[aggregate->row_of_stack[at]],
-				       s->stack, at, &row->path);
+		r = sp_stack_paths_add(
+			&t->of_stacks, aggregate,
+			sp_aggregate_at(aggregate, aggregate->row_of_stack[at]),
+			s->stack, at, &row->path);
 		row->acc = sp_adjusted(&aggregate->analysis->how, s->sums);
 		rows->n += !r;
 		if (path_of_stack)
 			path_of_stack[at] = row->path;
 	}
 	sp_path_rows_settle(rows);
-	free(functions);
 	return r < 0 ? -ENOMEM : 0;
 }
 

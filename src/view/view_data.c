@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "view/view_data.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "paths/edges.h"
@@ -66,15 +64,15 @@ static const char *const kinds[] = {
 	[SP_TREE_OTHERS] = "others",
 };
 
-static void put_node(struct sp_json *json, enum sp_granularity granularity,
-		     const struct sp_tree_node *node,
-		     const struct sp_aggregate_function **by_row)
+static void put_node(struct sp_json *json, const struct sp_aggregate *a,
+		     const struct sp_tree_node *node)
 {
 	sp_json_open(json, NULL, '{');
 	sp_json_u64(json, "depth", node->depth);
 	sp_json_string(json, "kind", kinds[node->kind]);
 	if (node->kind == SP_TREE_PLACE)
-		put_identity(json, granularity, by_row[node->row]);
+		put_identity(json, a->granularity,
+			     sp_aggregate_at(a, node->row));
 	if (node->kind == SP_TREE_OTHERS)
 		sp_json_u64(json, "places", node->n_others);
 	sp_json_u64(json, "samples", node->samples);
@@ -86,14 +84,14 @@ static void put_node(struct sp_json *json, enum sp_granularity granularity,
 	sp_json_close(json, '}');
 }
 
-static void put_node_csv(FILE *out, enum sp_granularity granularity,
-			 const struct sp_tree_node *node,
-			 const struct sp_aggregate_function **by_row)
+static void put_node_csv(FILE *out, const struct sp_aggregate *a,
+			 const struct sp_tree_node *node)
 {
 	const bool is_place = node->kind == SP_TREE_PLACE;
 
 	fprintf(out, "%" PRIu32 ",%s,", node->depth, kinds[node->kind]);
-	put_identity_csv(out, granularity, is_place ? by_row[node->row] : NULL);
+	put_identity_csv(out, a->granularity,
+			 is_place ? sp_aggregate_at(a, node->row) : NULL);
 	putc(',', out);
 	if (node->kind == SP_TREE_OTHERS)
 		fprintf(out, "%zu", node->n_others);
@@ -109,10 +107,8 @@ static void put_node_csv(FILE *out, enum sp_granularity granularity,
 }
 
 static void put_tree(FILE *out, const struct sp_aggregate *aggregate,
-		     const struct sp_tree *tree,
-		     const struct sp_aggregate_function **by_row, bool as_csv)
+		     const struct sp_tree *tree, bool as_csv)
 {
-	const enum sp_granularity granularity = aggregate->granularity;
 	struct sp_json json;
 
 	if (as_csv) {
@@ -121,13 +117,13 @@ static void put_tree(FILE *out, const struct sp_aggregate *aggregate,
 		      "flat_bytes,flat_bytes_lo,flat_bytes_hi,flat_samples\n",
 		      out);
 		for (size_t i = 0; i < tree->n_nodes; i++)
-			put_node_csv(out, granularity, &tree->nodes[i], by_row);
+			put_node_csv(out, aggregate, &tree->nodes[i]);
 		return;
 	}
 	json = begin_data(out, aggregate);
 	sp_json_open(&json, "tree", '[');
 	for (size_t i = 0; i < tree->n_nodes; i++)
-		put_node(&json, granularity, &tree->nodes[i], by_row);
+		put_node(&json, aggregate, &tree->nodes[i]);
 	sp_json_close(&json, ']');
 	end_data(&json);
 }
@@ -135,30 +131,21 @@ static void put_tree(FILE *out, const struct sp_aggregate *aggregate,
 int sp_view_data_tree(FILE *out, const struct sp_aggregate *aggregate,
 		      double share, bool as_csv, struct sp_error *err)
 {
-	const struct sp_aggregate_function **by_row;
 	struct sp_tree *tree;
 	int r = sp_tree_new(aggregate, share, &tree, err);
 
 	if (r < 0)
 		return r;
-	by_row = sp_aggregate_by_row(aggregate);
-	if (by_row)
-		put_tree(out, aggregate, tree, by_row, as_csv);
-	else
-		r = sp_error_set(err, -ENOMEM,
-				 aggregate->analysis->profile->path,
-				 "not enough memory for a tree of %zu places",
-				 tree->n_nodes);
-	free(by_row);
+	put_tree(out, aggregate, tree, as_csv);
 	sp_tree_free(tree);
-	return r;
+	return 0;
 }
 
 /* ---- peek ---- */
 
 static void put_edges(struct sp_json *json, const char *key,
 		      const struct sp_aggregate *a, const struct sp_edge *edges,
-		      size_t n, const struct sp_aggregate_function **by_row)
+		      size_t n)
 {
 	sp_json_open(json, key, '[');
 	for (size_t i = 0; i < n; i++) {
@@ -167,7 +154,7 @@ static void put_edges(struct sp_json *json, const char *key,
 			sp_json_null(json, "name");
 		else
 			put_identity(json, a->granularity,
-				     by_row[edges[i].row]);
+				     sp_aggregate_at(a, edges[i].row));
 		sp_json_u64(json, "samples", edges[i].sums.all.samples);
 		sp_view_json_bytes(json, "bytes", &a->how, &edges[i].sums);
 		sp_json_close(json, '}');
@@ -187,8 +174,7 @@ static void put_function(struct sp_json *json, const struct sp_aggregate *a,
 }
 
 static void put_peek(FILE *out, const struct sp_aggregate *a,
-		     const struct sp_edges *edges, size_t n,
-		     const struct sp_aggregate_function **by_row)
+		     const struct sp_edges *edges, size_t n)
 {
 	struct sp_json json = begin_data(out, a);
 
@@ -197,9 +183,9 @@ static void put_peek(FILE *out, const struct sp_aggregate *a,
 		sp_json_open(&json, NULL, '{');
 		put_function(&json, a, edges[i].function);
 		put_edges(&json, "callers", a, edges[i].callers,
-			  edges[i].n_callers, by_row);
+			  edges[i].n_callers);
 		put_edges(&json, "callees", a, edges[i].callees,
-			  edges[i].n_callees, by_row);
+			  edges[i].n_callees);
 		sp_json_close(&json, '}');
 	}
 	sp_json_close(&json, ']');
@@ -209,7 +195,7 @@ static void put_peek(FILE *out, const struct sp_aggregate *a,
 static void put_edges_csv(FILE *out, const struct sp_aggregate *a,
 			  const struct sp_aggregate_function *f,
 			  const char *relation, const struct sp_edge *edges,
-			  size_t n, const struct sp_aggregate_function **by_row)
+			  size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const bool is_somebody = edges[i].row != SP_EDGE_NOBODY;
@@ -217,7 +203,8 @@ static void put_edges_csv(FILE *out, const struct sp_aggregate *a,
 		put_identity_csv(out, a->granularity, f);
 		fprintf(out, ",%s,", relation);
 		put_identity_csv(out, a->granularity,
-				 is_somebody ? by_row[edges[i].row] : NULL);
+				 is_somebody ? sp_aggregate_at(a, edges[i].row)
+					     : NULL);
 		sp_table_csv_interval(
 			out, sp_estimate_bytes(&a->how, &edges[i].sums));
 		fprintf(out, ",%" PRIu64 "\n", edges[i].sums.all.samples);
@@ -225,8 +212,7 @@ static void put_edges_csv(FILE *out, const struct sp_aggregate *a,
 }
 
 static void put_peek_csv(FILE *out, const struct sp_aggregate *a,
-			 const struct sp_edges *edges, size_t n,
-			 const struct sp_aggregate_function **by_row)
+			 const struct sp_edges *edges, size_t n)
 {
 	fputs(IDENTITY_COLUMNS ",relation,other_name,other_module,other_file,"
 			       "other_line,other_offset,"
@@ -236,29 +222,19 @@ static void put_peek_csv(FILE *out, const struct sp_aggregate *a,
 		const struct sp_edges *e = &edges[i];
 
 		put_edges_csv(out, a, e->function, "caller", e->callers,
-			      e->n_callers, by_row);
+			      e->n_callers);
 		put_edges_csv(out, a, e->function, "callee", e->callees,
-			      e->n_callees, by_row);
+			      e->n_callees);
 	}
 }
 
-int sp_view_data_peek(FILE *out, const struct sp_aggregate *aggregate,
-		      const struct sp_edges *edges, size_t n, bool as_csv,
-		      struct sp_error *err)
+void sp_view_data_peek(FILE *out, const struct sp_aggregate *aggregate,
+		       const struct sp_edges *edges, size_t n, bool as_csv)
 {
-	const struct sp_aggregate_function **by_row =
-		sp_aggregate_by_row(aggregate);
-
-	if (!by_row)
-		return sp_error_set(err, -ENOMEM,
-				    aggregate->analysis->profile->path,
-				    "not enough memory for %zu functions", n);
 	if (as_csv)
-		put_peek_csv(out, aggregate, edges, n, by_row);
+		put_peek_csv(out, aggregate, edges, n);
 	else
-		put_peek(out, aggregate, edges, n, by_row);
-	free(by_row);
-	return 0;
+		put_peek(out, aggregate, edges, n);
 }
 
 /* ---- list ---- */

@@ -21,11 +21,9 @@
 int sp_view_data_tree(FILE *out, const struct sp_aggregate *aggregate,
 		      double share, bool as_csv, struct sp_error *err);
 
-/* The n functions with their callers and callees.  0 or -ENOMEM and *err, with
- * nothing written. */
-int sp_view_data_peek(FILE *out, const struct sp_aggregate *aggregate,
-		      const struct sp_edges *edges, size_t n, bool as_csv,
-		      struct sp_error *err);
+/* The n functions with their callers and callees. */
+void sp_view_data_peek(FILE *out, const struct sp_aggregate *aggregate,
+		       const struct sp_edges *edges, size_t n, bool as_csv);
 
 void sp_view_data_list(FILE *out, const struct sp_aggregate *functions,
 		       const struct sp_listings *listings, bool as_csv);

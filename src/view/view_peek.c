@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "view/view_peek.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "paths/edges.h"
 #include "text/text.h"
 #include "view/view_row.h"
@@ -11,7 +8,6 @@
 struct peek {
 	struct sp_view_rows rows;
 	const struct sp_aggregate *aggregate;
-	const struct sp_aggregate_function **by_row;
 	double least; /* bytes of an edge that is shown */
 };
 
@@ -62,7 +58,8 @@ static int print_edges(struct peek *peek, const struct sp_edge *edges, size_t n,
 		if (e->row == SP_EDGE_NOBODY)
 			fprintf(peek->rows.out, "%s\n", nobody);
 		else
-			print_name(peek, peek->by_row[e->row]);
+			print_name(peek,
+				   sp_aggregate_at(peek->aggregate, e->row));
 	}
 	return n_shown < n ? print_others(peek, edges + n_shown, n - n_shown)
 			   : 0;
@@ -85,9 +82,9 @@ static int print_function(struct peek *peek, const struct sp_edges *e)
 	return print_edges(peek, e->callees, e->n_callees, "itself");
 }
 
-static int print_functions(FILE *out, const struct sp_aggregate *aggregate,
-			   const struct sp_aggregate_function **by_row,
-			   const struct sp_edges *edges, size_t n, double share)
+int sp_view_peek_print(FILE *out, const struct sp_aggregate *aggregate,
+		       const struct sp_edges *edges, size_t n, double share,
+		       struct sp_error *err)
 {
 	const struct sp_analysis *a = aggregate->analysis;
 	const double whole = sp_estimate_bytes_value(&a->how, a->whole);
@@ -96,7 +93,6 @@ static int print_functions(FILE *out, const struct sp_aggregate *aggregate,
 			 .whole = whole,
 			 .confidence = aggregate->how.confidence},
 		.aggregate = aggregate,
-		.by_row = by_row,
 		.least = share * whole,
 	};
 	int r = 0;
@@ -116,21 +112,7 @@ static int print_functions(FILE *out, const struct sp_aggregate *aggregate,
 	for (size_t i = 0; i < n && !r; i++)
 		r = print_function(&peek, &edges[i]);
 	sp_view_row_legend(&peek.rows);
-	return r;
-}
-
-int sp_view_peek_print(FILE *out, const struct sp_aggregate *aggregate,
-		       const struct sp_edges *edges, size_t n, double share,
-		       struct sp_error *err)
-{
-	const struct sp_aggregate_function **by_row =
-		sp_aggregate_by_row(aggregate);
-	int r = by_row ? print_functions(out, aggregate, by_row, edges, n,
-					 share)
-		       : -ENOMEM;
-
-	free(by_row);
-	return r < 0 ? sp_error_set(err, r, aggregate->analysis->profile->path,
+	return r < 0 ? sp_error_set(err, r, a->profile->path,
 				    "not enough memory for %zu functions", n)
 		     : 0;
 }

@@ -60,8 +60,7 @@ static int *indents_of(const struct sp_tree *tree)
 
 static void print_nodes(struct sp_view_rows *rows,
 			const struct sp_aggregate *aggregate,
-			const struct sp_tree *tree, const int *indents,
-			const struct sp_aggregate_function **by_row)
+			const struct sp_tree *tree, const int *indents)
 {
 	const int room = (int)sp_lines_columns() - ROW_COLUMNS;
 	const int most = !sp_lines_is_terminal() ? INDENT_MAX
@@ -77,7 +76,7 @@ static void print_nodes(struct sp_view_rows *rows,
 		switch (node->kind) {
 		case SP_TREE_PLACE:
 			sp_view_row_name(rows->out, aggregate->granularity,
-					 by_row[node->row]);
+					 sp_aggregate_at(aggregate, node->row));
 			break;
 		case SP_TREE_ITSELF:
 			fputs("itself", rows->out);
@@ -94,8 +93,7 @@ static void print_nodes(struct sp_view_rows *rows,
 
 static void print_tree(FILE *out, const struct sp_aggregate *aggregate,
 		       double share, const struct sp_tree *tree,
-		       const int *indents,
-		       const struct sp_aggregate_function **by_row)
+		       const int *indents)
 {
 	const struct sp_analysis *a = aggregate->analysis;
 	struct sp_view_rows rows = {
@@ -111,14 +109,13 @@ static void print_tree(FILE *out, const struct sp_aggregate *aggregate,
 			sp_text_percent(share, 1).text);
 	fputs(":\n\n", out);
 	sp_view_row_head(&rows, "place");
-	print_nodes(&rows, aggregate, tree, indents, by_row);
+	print_nodes(&rows, aggregate, tree, indents);
 	sp_view_row_legend(&rows);
 }
 
 int sp_view_tree_print(FILE *out, const struct sp_aggregate *aggregate,
 		       double share, struct sp_error *err)
 {
-	const struct sp_aggregate_function **by_row;
 	struct sp_tree *tree;
 	int *indents;
 	int r;
@@ -128,17 +125,15 @@ int sp_view_tree_print(FILE *out, const struct sp_aggregate *aggregate,
 	r = sp_tree_new(aggregate, share, &tree, err);
 	if (r < 0)
 		return r;
-	by_row = sp_aggregate_by_row(aggregate);
 	indents = indents_of(tree);
-	if (by_row && indents)
-		print_tree(out, aggregate, share, tree, indents, by_row);
+	if (indents)
+		print_tree(out, aggregate, share, tree, indents);
 	else
 		r = sp_error_set(err, -ENOMEM,
 				 aggregate->analysis->profile->path,
 				 "not enough memory for a tree of %zu places",
 				 tree->n_nodes);
 	free(indents);
-	free(by_row);
 	sp_tree_free(tree);
 	return r;
 }

@@ -92,7 +92,6 @@ static void assert_adds_up(const struct sp_tree *tree, size_t i)
 
 TEST_BETWEEN(tree_against_model, setup, fixture_teardown)
 {
-	const struct sp_aggregate_function **by_row;
 	const char *path[FIXTURE_FRAMES];
 	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
@@ -101,7 +100,6 @@ TEST_BETWEEN(tree_against_model, setup, fixture_teardown)
 
 	add_random(x, 3, 300);
 	a = fixture_aggregate(x);
-	by_row = sp_aggregate_by_row(a);
 	assert_int_equal(sp_tree_new(a, 0, &tree, NULL), 0);
 	for (size_t i = 0; i < tree->n_nodes; i++) {
 		const struct sp_tree_node *node = &tree->nodes[i];
@@ -112,7 +110,7 @@ TEST_BETWEEN(tree_against_model, setup, fixture_teardown)
 		if (node->kind == SP_TREE_ITSELF)
 			continue;
 		n_places++;
-		path[node->depth] = by_row[node->row]->name;
+		path[node->depth] = sp_aggregate_at(a, node->row)->name;
 		assert_int_equal(node->samples,
 				 count_path(x, path, node->depth + 1, false));
 		assert_int_equal(node->flat_samples,
@@ -121,7 +119,6 @@ TEST_BETWEEN(tree_against_model, setup, fixture_teardown)
 	}
 	assert_true(n_places > 500);
 	sp_tree_free(tree);
-	free(by_row);
 }
 
 /* How many places of the whole tree have that much. */
@@ -234,15 +231,15 @@ static uint64_t count_edge(const struct fixture *x, const char *name,
 
 static void assert_edges(const struct fixture *x, const struct sp_edges *e,
 			 const struct sp_edge *list, size_t n,
-			 const struct sp_aggregate_function **by_row,
-			 bool is_callee)
+			 const struct sp_aggregate *a, bool is_callee)
 {
 	uint64_t samples = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const char *other = list[i].row == SP_EDGE_NOBODY
-					    ? NULL
-					    : by_row[list[i].row]->name;
+		const char *other =
+			list[i].row == SP_EDGE_NOBODY
+				? NULL
+				: sp_aggregate_at(a, list[i].row)->name;
 
 		assert_int_equal(
 			list[i].sums.all.samples,
@@ -255,7 +252,6 @@ static void assert_edges(const struct fixture *x, const struct sp_edges *e,
 
 TEST_BETWEEN(edges_against_model, setup, fixture_teardown)
 {
-	const struct sp_aggregate_function **by_row;
 	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 	struct sp_edges *edges;
@@ -263,18 +259,16 @@ TEST_BETWEEN(edges_against_model, setup, fixture_teardown)
 
 	add_random(x, 5, 300);
 	a = fixture_aggregate(x);
-	by_row = sp_aggregate_by_row(a);
 	assert_int_equal(sp_edges_match(a, "[a-e]", &edges, &n, NULL), 0);
 	assert_int_equal(n, 5);
 	for (size_t i = 0; i < n; i++) {
 		assert_edges(x, &edges[i], edges[i].callers, edges[i].n_callers,
-			     by_row, false);
+			     a, false);
 		assert_edges(x, &edges[i], edges[i].callees, edges[i].n_callees,
-			     by_row, true);
+			     a, true);
 		assert_true(!i || edges[i - 1].function < edges[i].function);
 	}
 	sp_edges_free(edges, n);
-	free(by_row);
 }
 
 TEST_OF(struct fixture *x, no_such_function, setup, fixture_teardown)
