@@ -23,7 +23,8 @@ void sp_caveats_note(struct sp_caveats *c, const char *format, ...)
 
 /* Look at the runs of one side; the first one stands for the others. */
 static void look_at(struct sp_caveats *c, const struct sp_side *side,
-		    const char *name, bool *incomplete, bool *has_frees)
+		    const char *name, bool *incomplete, bool *is_least,
+		    bool *has_frees)
 {
 	const struct sp_summary *first = side->n ? side->run[0] : NULL;
 	bool is_unsampled = false;
@@ -34,9 +35,15 @@ static void look_at(struct sp_caveats *c, const struct sp_side *side,
 
 		*has_frees &= run->has_frees;
 		c->lacking |= run->lacks_some;
+		c->lacks_totals |= run->lacks_some && run->is_least;
+		*is_least |= run->why_incomplete && run->is_least;
 		if (run->why_incomplete && !*incomplete) {
 			sp_caveats_note(c,
-					"%s: %s: its totals are lower limits",
+					run->is_least
+						? "%s: %s: its totals are "
+						  "lower limits"
+						: "%s: %s: its estimates may "
+						  "be too low",
 					name, run->why_incomplete);
 			*incomplete = true;
 		}
@@ -150,8 +157,10 @@ int sp_caveats_init(struct sp_caveats *ret, const struct sp_pair *pair)
 	r = look_at_names(c, pair);
 	if (r < 0)
 		return r;
-	look_at(c, &pair->old, "old", &c->old_incomplete, &c->old_has_frees);
-	look_at(c, &pair->new, "new", &c->new_incomplete, &c->new_has_frees);
+	look_at(c, &pair->old, "old", &c->old_incomplete, &c->old_is_least,
+		&c->old_has_frees);
+	look_at(c, &pair->new, "new", &c->new_incomplete, &c->new_is_least,
+		&c->new_has_frees);
 	if (!pair->old.n)
 		return 0;
 	look_at_both(c, pair->old.run[0], pair->new.run[0]);
@@ -163,10 +172,10 @@ int sp_caveats_init(struct sp_caveats *ret, const struct sp_pair *pair)
 	return 0;
 }
 
-struct sp_interval sp_caveats_limits(const struct sp_caveats *c,
+struct sp_interval sp_caveats_limits(const struct sp_caveats *c, bool is_exact,
 				     struct sp_interval change)
 {
-	if (c->lacking) {
+	if (is_exact ? c->lacks_totals : c->lacking) {
 		change.lo = -INFINITY;
 		change.hi = INFINITY;
 	}

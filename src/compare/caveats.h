@@ -14,13 +14,16 @@
 struct sp_caveats {
 	char note[8][256];
 	size_t n_notes;
-	bool other_program; /* the sides are of programs of different names */
-	bool old_incomplete;
+	bool other_program;  /* the sides are of programs of different names */
+	bool old_incomplete; /* estimates are of less than all */
 	bool new_incomplete;
+	bool old_is_least; /* the exact totals, too */
+	bool new_is_least;
 	bool doubtful;  /* samples were lost: estimates may be too low */
 	bool unsampled; /* no samples cover a part of a run */
 	bool lacking;   /* a run lacks some of what was recorded: no change is
 			 * known within limits */
+	bool lacks_totals; /* the same of exact totals */
 	bool old_has_frees;
 	bool new_has_frees;
 	struct sp_names names;
@@ -33,9 +36,9 @@ __attribute__((format(printf, 2, 3))) void sp_caveats_note(
 /* 0 and *ret, to be released; -ENOMEM. */
 int sp_caveats_init(struct sp_caveats *ret, const struct sp_pair *pair);
 
-/* The limits of a change between the sides. */
+/* The limits of a change between the sides, of exact totals or estimates. */
 struct sp_interval sp_caveats_limits(const struct sp_caveats *caveats,
-				     struct sp_interval change);
+				     bool is_exact, struct sp_interval change);
 
 void sp_caveats_done(struct sp_caveats *caveats);
 

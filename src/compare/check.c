@@ -126,17 +126,19 @@ static void set_figures(const struct sp_checker *c, struct sp_finding *f,
 			const struct sp_runs *old, const struct sp_runs *new,
 			const struct sp_run_noise *noise)
 {
+	const struct sp_caveats *can = &c->check->caveats;
+	const bool is_exact = sp_limit_is_exact(f->limit);
 	const double level = c->check->level;
 
 	f->has_figures = true;
 	f->new = sp_runs_mean(new, level);
-	if (c->check->caveats.lacking)
+	if (is_exact ? can->lacks_totals : can->lacking)
 		f->new.hi = INFINITY;
 	if (!old)
 		return;
 	f->has_old = true;
 	f->old = sp_runs_mean(old, level);
-	f->change = sp_caveats_limits(&c->check->caveats,
+	f->change = sp_caveats_limits(can, is_exact,
 				      sp_contrast(old, new, 1, noise, level));
 }
 
@@ -371,9 +373,11 @@ static bool doubt_incomplete(const struct sp_checker *c, struct sp_finding *f)
 {
 	const struct sp_caveats *can = &c->check->caveats;
 	const bool is_exact = sp_limit_is_exact(f->limit);
-	const bool is_low = can->new_incomplete || (can->doubtful && !is_exact);
+	const bool is_low = is_exact ? can->new_is_least
+				     : can->new_incomplete || can->doubtful;
 
-	if (!f->limit->is_cap && can->old_incomplete)
+	if (!f->limit->is_cap &&
+	    (is_exact ? can->old_is_least : can->old_incomplete))
 		sp_check_cannot_tell(f,
 				     "a profile of the baseline is not whole");
 	else if (is_low && f->verdict != SP_VERDICT_REGRESSION)

@@ -54,7 +54,7 @@ static int add_totals(struct sp_diff *d, const struct sp_pair *pair)
 			.old = sp_runs_mean(&old, d->level),
 			.new = sp_runs_mean(&new, d->level),
 			.change = sp_caveats_limits(
-				&d->caveats,
+				&d->caveats, i < 2,
 				sp_contrast(&old, &new, 1, NULL, d->level)),
 		};
 		d->n_totals++;

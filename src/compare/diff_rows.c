@@ -134,7 +134,7 @@ static void set_figures(const struct sp_diff *d, struct sp_diff_row *row,
 	row->old = sp_runs_mean(old, d->level);
 	row->new = sp_runs_mean(new, d->level);
 	row->change = sp_caveats_limits(
-		&d->caveats, sp_contrast(old, new, 1, noise, d->level));
+		&d->caveats, false, sp_contrast(old, new, 1, noise, d->level));
 }
 
 static int fill_rows(struct filler *f, const double *p, double threshold,

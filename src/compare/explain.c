@@ -41,7 +41,7 @@ static int add_culprit(const struct sp_checker *checker, struct sp_finding *f,
 		.old = sp_runs_mean(&row->old, level),
 		.new = sp_runs_mean(&row->new, level),
 		.change = sp_caveats_limits(
-			caveats,
+			caveats, false,
 			sp_contrast(&row->old, &row->new, 1, noise, level)),
 		.is_certain = of->is_certain,
 		.is_comparable = of->is_comparable,

@@ -89,9 +89,11 @@ struct sp_summary {
 	uint64_t unsampled_bytes;
 	struct sp_phase_sum *phases; /* none if the program named none */
 	size_t n_phases;
-	/* Why the exact totals say less than all; NULL: they do not.  Then the
-	 * estimates are of less than all, too. */
+	/* Why the run is not known to its end, and estimates are of less than
+	 * all; NULL: it is.  Then the exact totals are less than all, too, if
+	 * they are the least alone (sp_profile_is_exact()). */
 	const char *why_incomplete;
+	bool is_least;
 	const char *why_doubtful; /* why estimates may be too low; NULL */
 	bool lacks_some;          /* of what was recorded: model/whole.h */
 	struct sp_nameless *nameless;

@@ -407,6 +407,7 @@ static int take_head(struct taker *t, struct sp_error *err)
 	s->exact_alloc_objects = p->exact_alloc_objects;
 	s->unsampled_bytes = sp_profile_off_bytes(p);
 	s->why_incomplete = why_incomplete(p);
+	s->is_least = s->why_incomplete && !sp_profile_is_exact(p);
 	s->why_doubtful = why_doubtful(p);
 	s->lacks_some = !sp_whole_is_all(&whole);
 	s->has_frees = p->has_frees;

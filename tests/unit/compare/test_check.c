@@ -4,6 +4,7 @@
  * too uncertain for a verdict, and which function is named.
  */
 #include <errno.h>
+#include <math.h>
 
 #include "compare/check.h"
 #include "support/close.h"
@@ -175,11 +176,13 @@ TEST(what_cannot_be_compared)
 	struct scene *s = scene_new(1);
 
 	s->new[0]->why_incomplete = "the process still runs";
+	s->new[0]->is_least = true;
 	assert_verdict(s, "alloc_bytes=+3%", SP_VERDICT_CANNOT_TELL);
 	assert_verdict(s, "alloc_bytes=999", SP_VERDICT_REGRESSION);
 	assert_has(s->check->caveats.note[0], "the process still runs");
 	s->new[0]->why_incomplete = NULL;
 	s->old[0]->why_incomplete = "the file is damaged";
+	s->old[0]->is_least = true;
 	s->new[0]->exact_alloc_bytes = 9999;
 	assert_verdict(s, "alloc_bytes=+3%", SP_VERDICT_CANNOT_TELL);
 	assert_verdict(s, "alloc_bytes=999", SP_VERDICT_REGRESSION);
@@ -195,6 +198,30 @@ TEST(what_cannot_be_compared)
 	assert_verdict(s, "alloc_bytes=+3%", SP_VERDICT_CANNOT_TELL);
 	assert_has(s->check->caveats.note[0], "different programs: app, App");
 	assert_verdict(s, "alloc_bytes=999", SP_VERDICT_REGRESSION);
+}
+
+/* A file that was full has lost samples, and none of the exact totals. */
+TEST(only_what_is_a_limit_is_called_one)
+{
+	struct scene *s = scene_new(1);
+	const struct sp_finding *f;
+
+	s->new[0]->exact_alloc_bytes = 9999;
+	s->old[0]->why_incomplete = "the file was full";
+	s->old[0]->lacks_some = true;
+	assert_verdict(s, "alloc_bytes=+3%", SP_VERDICT_REGRESSION);
+	f = &s->check->findings[0];
+	assert_true(f->new.hi == 9999 && isfinite(f->change.lo) &&
+		    isfinite(f->change.hi));
+	assert_has(s->check->caveats.note[0],
+		   "the file was full: its estimates may be too low");
+	assert_verdict(s, "live_bytes=+3%", SP_VERDICT_CANNOT_TELL);
+	assert_true(isinf(s->check->findings[0].change.hi));
+	s->old[0]->is_least = true;
+	assert_verdict(s, "alloc_bytes=+3%", SP_VERDICT_CANNOT_TELL);
+	assert_true(isinf(s->check->findings[0].change.hi));
+	assert_has(s->check->caveats.note[0],
+		   "the file was full: its totals are lower limits");
 }
 
 /* Of what was allocated while sampling was off no estimate speaks. */
