@@ -40,13 +40,18 @@ struct sp_text_cell sp_figure_signed(double value, int decimals)
 	return fixed(value, decimals, "+");
 }
 
+/* Digits of an estimate that no order of adding it up changes. */
+#define DIGITS_STEADY 12
+
 struct sp_text_cell sp_figure_digits(double value)
 {
 	struct sp_text_cell cell = {""};
+	const bool is_whole = fabs(value) < 0x1p53 && nearbyint(value) == value;
 
 	/* The sum of a zero of either sign and 0 is one without. */
 	if (isfinite(value))
-		snprintf(cell.text, sizeof(cell.text), "%.17g", value + 0.0);
+		snprintf(cell.text, sizeof(cell.text), "%.*g",
+			 is_whole ? 17 : DIGITS_STEADY, value + 0.0);
 	return cell;
 }
 
@@ -114,8 +119,8 @@ struct sp_text_cell sp_figure_interval(struct sp_interval interval,
 		*lo_unit = '\0';
 	else
 		hi_unit = NULL;
-	snprintf(cell.text, sizeof(cell.text), "[%.21s, %.*s]%.6s", lo.text,
-		 hi_unit ? (int)(hi_unit - hi.text) : 21, hi.text,
+	snprintf(cell.text, sizeof(cell.text), "[%.32s, %.*s]%.6s", lo.text,
+		 hi_unit ? (int)(hi_unit - hi.text) : 32, hi.text,
 		 hi_unit ? hi_unit : "");
 	return cell;
 }

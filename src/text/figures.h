@@ -18,8 +18,9 @@ struct sp_text_cell sp_figure_fixed(double value, int decimals);
 /* The same with a sign: "+12.3", "-0.40", "0.00". */
 struct sp_text_cell sp_figure_signed(double value, int decimals);
 
-/* Digits that read back as the same number, for programs; "" if it is not
- * finite. */
+/* Digits for programs, in JSON and CSV alike: all of a whole number, else twelve;
+ * a sum in another order has others behind them, and is the same figure.  "" if
+ * it is not finite. */
 struct sp_text_cell sp_figure_digits(double value);
 
 /* ---- figures of a comparison: bytes, or objects ---- */

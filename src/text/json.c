@@ -2,10 +2,9 @@
 #include "text/json.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "text/figures.h"
 #include "text/text.h"
 
 /* A bit for each character that stands for itself: most do. */
@@ -127,20 +126,12 @@ void sp_json_bool(struct sp_json *json, const char *key, bool value)
 
 void sp_json_double(struct sp_json *json, const char *key, double value)
 {
-	char digits[40] = "null";
+	const struct sp_text_cell digits = sp_figure_digits(value);
 
-	/* A zero has no sign. */
-	value += 0.0;
-	for (int precision = 15; isfinite(value) && precision <= 17;
-	     precision++) {
-		snprintf(digits, sizeof(digits) - 2, "%.*g", precision, value);
-		if (strtod(digits, NULL) == value)
-			break;
-	}
-	if (isfinite(value) && !strpbrk(digits, ".e"))
-		strcat(digits, ".0");
 	begin_value(json, key);
-	fputs_unlocked(digits, json->out);
+	fputs_unlocked(*digits.text ? digits.text : "null", json->out);
+	if (*digits.text && !strpbrk(digits.text, ".e"))
+		fputs_unlocked(".0", json->out);
 }
 
 void sp_json_interval(struct sp_json *json, const char *key,

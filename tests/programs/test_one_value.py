@@ -89,7 +89,7 @@ class OneValue(harness.Case):
             fields = re.findall(r'"([^"]*)"|([^,]+|(?<=,)(?=,))', line)
             values = [a or b for a, b in fields]
             csv[values[0]] = float(values[4]), float(values[8])
-        self.same_rows(csv, rows, 0)
+        self.assertEqual(csv, rows)
         diff = json.loads(report("diff", "--json", self.old, self.new))
         got = {row["name"].split("!")[-1]: row["new"]["value"]
                for row in diff["functions"]}
@@ -106,6 +106,61 @@ class OneValue(harness.Case):
         for name, line in table.items():
             if text.get(name) and not line.startswith("~"):
                 self.assertIn(" ".join(text[name][:2]), line)
+
+    def digits(self, *arguments):
+        """The document of --json, its numbers as they are written there."""
+        return json.loads(report("--json", *arguments), parse_int=str,
+                          parse_float=lambda text: text.removesuffix(".0"))
+
+    def same_digits(self, row, column, interval):
+        """An interval of --json in three columns of --csv."""
+        self.assertEqual(
+            [row[column + end] for end in ("", "_lo", "_hi")],
+            [interval[key] or "" for key in ("value", "lo", "hi")], column)
+
+    def test_digits(self):
+        """Of one question, each output has the very same digits."""
+        for view in ("alloc", "live", "peak", "leaks", "temporary"):
+            found = self.digits("--view", view, self.new)
+            rows = self.csv("--view", view, self.new)
+            self.assertEqual(len(rows), len(found["functions"]))
+            for row, function in zip(rows, found["functions"]):
+                self.assertEqual(row["function"], function["name"])
+                for key in ("flat_bytes", "cum_bytes", "flat_objects",
+                            "live_bytes"):
+                    self.same_digits(row, key, function[key])
+        found = self.digits(self.new)
+        rows = self.csv("--timeline", self.new)
+        self.assertEqual(len(rows), len(found["timeline"]))
+        for row, point in zip(rows, found["timeline"]):
+            for key in ("live_bytes", "live_objects"):
+                self.same_digits(row, key, point[key])
+        self.same_digits(
+            {"live_bytes" + end: rows[-1]["live_bytes" + end]
+             for end in ("", "_lo", "_hi")}, "live_bytes",
+            found["estimate"]["live_bytes"])
+
+    def test_digits_of_a_diff(self):
+        """A side of a diff is the report on it; its CSV is its JSON."""
+        for view in ("alloc", "live", "peak"):
+            diff = json.loads(
+                report("diff", "--json", "--view", view, self.old, self.new),
+                parse_float=lambda text: text.removesuffix(".0"))
+            sides = [{f["name"]: f["flat_bytes"]["value"] for f in
+                      self.digits("--view", view, path)["functions"]}
+                     for path in (self.old, self.new)]
+            rows = {row["name"]: row for row in csv.DictReader(io.StringIO(
+                report("diff", "--csv", "--view", view, self.old, self.new)))
+                    if row["table"] == "functions"}
+            self.assertGreater(len(rows), 0)
+            for row in diff["functions"]:
+                name = row["name"].split("!")[-1]
+                for kind, side in zip(("old", "new"), sides):
+                    self.assertEqual(row[kind]["value"], side.get(name, "0"),
+                                     (view, name, kind))
+                    self.assertEqual(rows[row["name"]][kind],
+                                     row[kind]["value"])
+                self.same_digits(rows[row["name"]], "change", row["change"])
 
     def test_check_and_baseline(self):
         rows, _, _ = self.shown()

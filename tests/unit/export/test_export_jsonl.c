@@ -130,9 +130,11 @@ TEST_OF(struct document *d, a_sample, setup, teardown)
 	assert_int_equal(integer(d->lines[4], "size"), 100);
 	assert_int_equal(integer(d->lines[4], "offset"), 99);
 	assert_int_equal(integer(d->lines[4], "period_bytes"), 512);
-	assert_true(real(d->lines[4], "p") == 1 / one.est_count);
-	assert_true(real(d->lines[4], "weight_bytes") == one.est_bytes);
-	assert_true(real(d->lines[4], "weight_count") == one.est_count);
+	assert_true(real(d->lines[4], "p") == as_written(1 / one.est_count));
+	assert_true(real(d->lines[4], "weight_bytes") ==
+		    as_written(one.est_bytes));
+	assert_true(real(d->lines[4], "weight_count") ==
+		    as_written(one.est_count));
 	assert_int_equal(integer(d->lines[4], "born_ns"), 5);
 	assert_int_equal(integer(d->lines[4], "freed_ns"), 25);
 	assert_true(json_is_true(at(d->lines[4], "free_missed")));

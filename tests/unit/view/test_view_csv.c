@@ -8,6 +8,7 @@
 #include "support/page.h"
 #include "support/test.h"
 #include "support/text_checks.h"
+#include "text/figures.h"
 #include "view/view_csv.h"
 #include "view/view_json.h"
 
@@ -42,14 +43,15 @@ static const char *functions(struct page *t, size_t n_max)
 	return t->text;
 }
 
-/* `n` numbers after `at`, which are the numbers as strtod() reads them. */
+/* `n` numbers after `at`, with all digits that are written of them. */
 static const char *assert_numbers(const char *at, const double *want, int n)
 {
 	for (int i = 0; i < n; i++) {
 		char *end;
 
 		assert_int_equal(*at, ',');
-		assert_true(strtod(at + 1, &end) == want[i]);
+		assert_true(strtod(at + 1, &end) ==
+			    atof(sp_figure_digits(want[i]).text));
 		at = end;
 	}
 	return at;
@@ -192,8 +194,10 @@ TEST_OF(struct page *t, sizes_of_a_view, setup, page_teardown)
 		got.value = strtod(strchr(row, ',') + 1, &p);
 		got.lo = strtod(p + 1, &p);
 		got.hi = strtod(p + 1, &p);
-		assert_true(got.value == want.value && got.lo == want.lo &&
-			    got.hi == want.hi);
+		assert_true(got.value ==
+				    atof(sp_figure_digits(want.value).text) &&
+			    got.lo == atof(sp_figure_digits(want.lo).text) &&
+			    got.hi == atof(sp_figure_digits(want.hi).text));
 		assert_int_equal(strtoul(p + 1, &p, 10), i + 1);
 		assert_int_equal(*p, '\n');
 	}

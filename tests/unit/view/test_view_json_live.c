@@ -171,7 +171,8 @@ TEST_BETWEEN(sizes_of_the_view, setup, teardown)
 		assert_true(real(at(root, path), "share") == shares[i]);
 		assert_true(sp_analysis_view_percentile(x->analysis, shares[i],
 							&want));
-		assert_true(real(at(root, path), "value") == want.value);
+		assert_true(real(at(root, path), "value") ==
+			    as_written(want.value));
 		assert_true(real(at(root, path), "lo") == want.lo);
 	}
 	assert_true(real(root, "view_size_percentiles.0.hi") == 112);
