@@ -59,15 +59,17 @@ static void print_rate(const struct page *page, const struct sp_leak_site *s)
 
 	if (s->leak->verdict == SP_LEAK_STEADY)
 		fprintf(out, "at most %s/s more at the end",
-			sp_text_bytes(fmax(s->leak->half_bytes.hi, 0) /
-				      (page->sites->seconds / 2))
+			sp_text_bytes_beyond(fmax(s->leak->half_bytes.hi, 0) /
+						     (page->sites->seconds / 2),
+					     true)
 				.text);
 	else if (rate.lo > 0)
 		fprintf(out, "%s/s more (%s: %s)",
 			sp_text_bytes(rate.value).text,
 			sp_text_level(LEVEL).text, sp_text_interval(rate).text);
 	else if (rate.hi > 0)
-		fprintf(out, "at most %s/s more", sp_text_bytes(rate.hi).text);
+		fprintf(out, "at most %s/s more",
+			sp_text_bytes_beyond(rate.hi, true).text);
 	else
 		fprintf(out, "%s/s less", sp_text_bytes(-rate.value).text);
 }
@@ -259,8 +261,8 @@ static void print_steady(const struct page *page, size_t first, size_t n)
 	fputs(".\n", page->out);
 	if (!(most > 0))
 		return;
-	fprintf(page->out,
-		"  at the end at most %s/s more: ", sp_text_bytes(most).text);
+	fprintf(page->out, "  at the end at most %s/s more: ",
+		sp_text_bytes_beyond(most, true).text);
 	print_name(page, largest->function);
 }
 

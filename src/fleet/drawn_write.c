@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <math.h>
 
 #include "fleet/drawn.h"
 #include "model/profile.h"
@@ -39,10 +40,14 @@ static void print_head(FILE *out, const struct sp_fleet_drawn *d)
 		"\n  recorded  %zu process%s of %zu draw%s, of about %.0f "
 		"[%.0f, %.0f]\n",
 		p->n_parts, p->n_parts == 1 ? "" : "es", d->n_units,
-		sp_text_plural(d->n_units), n.value, n.lo, n.hi);
+		sp_text_plural(d->n_units), n.value, floor(n.lo), ceil(n.hi));
 	fprintf(out, "  of these  %s%s allocated in %s allocation%s%s\n",
 		sp_profile_is_exact(p) ? "" : "at least ",
-		sp_text_bytes((double)p->exact_alloc_bytes).text,
+		(sp_profile_is_exact(p)
+			 ? sp_text_bytes((double)p->exact_alloc_bytes)
+			 : sp_text_bytes_beyond((double)p->exact_alloc_bytes,
+						false))
+			.text,
 		sp_text_count(p->exact_alloc_objects).text,
 		sp_text_plural(p->exact_alloc_objects),
 		sp_profile_is_exact(p) ? ", exact" : "");

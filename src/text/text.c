@@ -61,6 +61,9 @@ double sp_text_steady(double number)
 	return fabs(number) < 1e9 ? steady : number;
 }
 
+/* Beyond it a number has an exponent; no size comes near. */
+#define DIGITS_MAX 1e15
+
 struct quantity {
 	char digits[24];
 	size_t unit;
@@ -77,6 +80,7 @@ static struct quantity split_bytes(double bytes, double (*rounding)(double),
 {
 	struct quantity q = {.unit = 0};
 	double scaled = bytes;
+	double grid;
 	int decimals;
 
 	while (goes_up(scaled, q.unit)) {
@@ -85,8 +89,10 @@ static struct quantity split_bytes(double bytes, double (*rounding)(double),
 	}
 	/* Each pass uses one decimal less, in case rounding made a digit. */
 	for (decimals = q.unit ? 2 : 0; decimals >= 0; decimals--) {
-		double grid = pow(10, decimals);
-		double rounded = rounding(sp_text_steady(scaled * grid)) / grid;
+		double rounded;
+
+		grid = pow(10, decimals);
+		rounded = rounding(sp_text_steady(scaled * grid)) / grid;
 
 		if (rounded < 10 ||
 		    (decimals == 1 && (fine || rounded < 100)) ||
@@ -100,7 +106,12 @@ static struct quantity split_bytes(double bytes, double (*rounding)(double),
 		q.unit++;
 		decimals = 2;
 	}
-	snprintf(q.digits, sizeof(q.digits), "%.*f", decimals, scaled);
+	grid = pow(10, floor(log10(fmax(scaled, 1))) - 2);
+	if (scaled < DIGITS_MAX)
+		snprintf(q.digits, sizeof(q.digits), "%.*f", decimals, scaled);
+	else
+		snprintf(q.digits, sizeof(q.digits), "%.3g",
+			 rounding(scaled / grid) * grid);
 	return q;
 }
 
@@ -215,7 +226,7 @@ struct sp_text_estimate sp_text_estimate(struct sp_interval bytes,
 		return e;
 	if (!samples) {
 		hi = split_bytes(bytes.hi, ceil, false);
-		snprintf(e.first.text, sizeof(e.first.text), "< %s %s",
+		snprintf(e.first.text, sizeof(e.first.text), "<= %s %s",
 			 hi.digits, unit_names[hi.unit]);
 		e.second.text[0] = '\0';
 		e.order = SP_TEXT_BOUND;
@@ -267,7 +278,7 @@ void sp_text_print_estimate(FILE *out, struct sp_interval bytes,
 			fputs("0", out);
 			return;
 		}
-		fprintf(out, "less than %s with %s", e.first.text + 2,
+		fprintf(out, "at most %s with %s", e.first.text + 3,
 			sp_text_level(sp_text_one_sided(confidence)).text);
 		return;
 	}
@@ -294,7 +305,7 @@ void sp_text_print_legend(FILE *out, bool has_few, bool has_bound,
 			SP_TEXT_FEW_SAMPLES);
 	if (has_bound)
 		fprintf(out,
-			"  < no sample: less than that with %s, at most %.1f "
+			"  <= no sample: at most that with %s, at most %.1f "
 			"periods\n",
 			sp_text_level(sp_text_one_sided(confidence)).text,
 			-log((1 - confidence) / 2));
@@ -319,16 +330,16 @@ struct sp_text_cell sp_text_objects_cell(struct sp_interval objects)
 	if (!isfinite(objects.hi) && objects.lo > 0)
 		cell = at_least(count_cell(objects.lo, floor));
 	else if (!isfinite(objects.hi))
-		snprintf(cell.text, sizeof(cell.text), "%.14s %s",
+		snprintf(cell.text, sizeof(cell.text), "%.26s %s",
 			 count_cell(objects.value, nearbyint).text,
 			 no_limits.text);
 	else if (objects.lo < objects.hi)
-		snprintf(cell.text, sizeof(cell.text), "%.14s [%.14s, %.14s]",
+		snprintf(cell.text, sizeof(cell.text), "%.26s [%.26s, %.26s]",
 			 count_cell(objects.value, nearbyint).text,
 			 count_cell(objects.lo, floor).text,
 			 count_cell(objects.hi, ceil).text);
 	else
-		snprintf(cell.text, sizeof(cell.text), "%.14s exact",
+		snprintf(cell.text, sizeof(cell.text), "%.26s exact",
 			 count_cell(objects.value, nearbyint).text);
 	return cell;
 }
@@ -367,17 +378,22 @@ struct sp_text_cell sp_text_count(uint64_t count)
 	return cell;
 }
 
+/* Nobody reads more. */
+#define PERCENT_MAX 999999.0
+
 struct sp_text_cell sp_text_percent(double part, double whole)
 {
 	struct sp_text_cell cell = {"-"};
 	double percent = whole > 0 ? sp_text_steady(100 * part / whole) : 0;
 
-	if (!(whole > 0))
+	if (!(whole > 0) || !isfinite(percent))
 		return cell;
 	if (!(part > 0))
 		snprintf(cell.text, sizeof(cell.text), "0%%");
 	else if (percent < 0.05)
 		snprintf(cell.text, sizeof(cell.text), "<0.1%%");
+	else if (percent > PERCENT_MAX)
+		snprintf(cell.text, sizeof(cell.text), ">%.0f%%", PERCENT_MAX);
 	else
 		snprintf(cell.text, sizeof(cell.text), "%.1f%%", percent);
 	return cell;

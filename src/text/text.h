@@ -16,7 +16,7 @@
 /* A formatted figure by value: use it as sp_text_bytes(n).text in one
  * expression. */
 struct sp_text_cell {
-	char text[64];
+	char text[96];
 };
 
 /* In which unit estimates of bytes are written. */
@@ -59,7 +59,7 @@ double sp_text_steady(double number);
  *                           "526 MiB", "limits unknown"
  *   SP_TEXT_INTERVAL_FIRST  "[0.5, 4.4] MiB", "~1.5 MiB": few samples, or
  *                           an interval that begins at 0
- *   SP_TEXT_BOUND           "< 1.85 MiB", "": no sample is a statement too
+ *   SP_TEXT_BOUND           "<= 1.85 MiB", "": no sample is a statement too
  */
 enum sp_text_order {
 	SP_TEXT_POINT_FIRST,
@@ -77,17 +77,17 @@ struct sp_text_estimate sp_text_estimate(struct sp_interval bytes,
 					 uint64_t samples);
 
 /* The same in a sentence: "526 MiB (95 %: [495, 558] MiB)", "[0.5, 4.4] MiB
- * (95 %), ~1.5 MiB", "less than 1.85 MiB with 97.5 %". */
+ * (95 %), ~1.5 MiB", "at most 1.85 MiB with 97.5 %". */
 void sp_text_print_estimate(FILE *out, struct sp_interval bytes,
 			    uint64_t samples, double confidence);
 
 /* The same as in a table, where the level is said below it: "526 MiB [495,
- * 558] MiB", "[0.5, 4.4] MiB ~1.5 MiB", "< 1.85 MiB". */
+ * 558] MiB", "[0.5, 4.4] MiB ~1.5 MiB", "<= 1.85 MiB". */
 struct sp_text_cell sp_text_estimate_cell(struct sp_interval bytes,
 					  uint64_t samples);
 
 /* What the marks of estimates in a table mean: "~" of SP_TEXT_INTERVAL_FIRST,
- * "<" of no sample; a line for each of the two that is there. */
+ * "<=" of no sample; a line for each of the two that is there. */
 void sp_text_print_legend(FILE *out, bool has_few, bool has_bound,
 			  double confidence);
 

@@ -462,7 +462,8 @@ void sp_view_notes_print_completeness(FILE *out, const struct sp_profile *p)
 		sp_lack_print(out, &whole);
 	if (p->missing_bytes_max && p->missing_bytes_max != UINT64_MAX)
 		fprintf(out, "; up to %s may be missing from exact totals",
-			sp_text_bytes((double)p->missing_bytes_max).text);
+			sp_text_bytes_beyond((double)p->missing_bytes_max, true)
+				.text);
 }
 
 void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,

@@ -48,7 +48,8 @@ static void print_row(FILE *out, const struct sp_phase *phase,
 			sp_text_bytes((double)phase->discarded_bytes).text);
 	if (phase->slack_bytes)
 		fprintf(out, " (up to %s may belong to a neighbour)",
-			sp_text_bytes((double)phase->slack_bytes).text);
+			sp_text_bytes_beyond((double)phase->slack_bytes, true)
+				.text);
 	putc('\n', out);
 	if (phase->late)
 		print_late(out, phase->late->asked_ns, phase->late->from_ns);

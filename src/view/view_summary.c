@@ -204,13 +204,17 @@ static void print_exact(FILE *out, const struct sp_profile *p)
 	}
 	fprintf(out, "  allocated %s%s in %s allocation%s%s",
 		is_exact ? "" : "at least ",
-		sp_text_bytes((double)p->exact_alloc_bytes).text,
+		(is_exact ? sp_text_bytes((double)p->exact_alloc_bytes)
+			  : sp_text_bytes_beyond((double)p->exact_alloc_bytes,
+						 false))
+			.text,
 		sp_text_count(p->exact_alloc_objects).text,
 		sp_text_plural(p->exact_alloc_objects),
 		is_exact ? ", exact" : "");
 	if (p->missing_bytes_max && p->missing_bytes_max != UINT64_MAX)
 		fprintf(out, " (up to %s more)",
-			sp_text_bytes((double)p->missing_bytes_max).text);
+			sp_text_bytes_beyond((double)p->missing_bytes_max, true)
+				.text);
 	putc('\n', out);
 	if (sp_profile_off_bytes(p))
 		fprintf(out,
@@ -358,6 +362,22 @@ static void print_live(FILE *out, const struct sp_analysis *a)
 	putc('\n', out);
 }
 
+/* "at the peak of live bytes, at 7.140 s", as the page says it. */
+static void print_view_peak(FILE *out, const struct sp_analysis *a)
+{
+	const struct sp_selection *s = &a->selection;
+	const bool is_peak = s->at_ns == a->peak.time_ns || a->filter;
+
+	fprintf(out, "peak: what was alive%s",
+		is_peak ? " at the peak of live bytes," : "");
+	print_peak_moment(out, a, s->peak_ns);
+	if (!is_peak)
+		fputs(s->at_ns == a->peak.other_ns
+			      ? ", which may be the peak as well"
+			      : ", not the peak of live bytes",
+		      out);
+}
+
 static void print_view_moment(FILE *out, const struct sp_analysis *a)
 {
 	const struct sp_selection *s = &a->selection;
@@ -379,14 +399,7 @@ static void print_view_moment(FILE *out, const struct sp_analysis *a)
 		print_when(out, s->at_ns, p);
 		return;
 	case SP_VIEW_PEAK:
-		fputs("peak: what was alive", out);
-		print_peak_moment(out, a, s->peak_ns);
-		fputs(s->at_ns == a->peak.time_ns || a->filter
-			      ? ", at the peak of live bytes"
-		      : s->at_ns == a->peak.other_ns
-			      ? ", which may be the peak as well"
-			      : ", not the peak of live bytes",
-		      out);
+		print_view_peak(out, a);
 		return;
 	case SP_VIEW_LEAKS:
 		fprintf(out, "leaks: what is older than %s and alive%s",

@@ -515,7 +515,7 @@ const CHANGE_SWATCHES = [
 
 const PAIR_VIEWS = {
 	alloc: 'everything that was allocated', live: 'alive at the end',
-	peak: 'alive at the peak of each',
+	peak: 'alive at the peak of live bytes of each',
 	leaks: 'alive at the end, and older than 10 % of the run',
 	temporary: 'freed before its thread allocated anything else',
 };

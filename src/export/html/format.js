@@ -96,7 +96,7 @@ function estimateText(e, ofObjects) {
 	if ((e.samples > FEW_SAMPLES && e.lo > 0) || e.lo >= e.hi)
 		return [amount(e.value, ofObjects), interval(e, ofObjects)];
 	if (!e.samples)
-		return ['< ' + withUnit(split(e.hi, Math.ceil, false, ofObjects),
+		return ['\u2264 ' + withUnit(split(e.hi, Math.ceil, false, ofObjects),
 			ofObjects), ''];
 	return [interval(e, ofObjects), '~' + amount(e.value, ofObjects)];
 }

@@ -28,13 +28,17 @@ function knownUntil({whole: {live_known_until_ns: known, processes,
 	return known ? `at ${moment(known)}, not known later` : 'not known';
 }
 
+// When the peak was, as the report says it.
+const peakMoment = (data) => data.is_complete && !data.peak_is_measured
+	? 'at the end' : `at ${moment(data.peak_ns)}`;
+
 // Each quantity once: what was allocated is known exactly, but for a part.
 function showCards(box, data) {
-	const [least, how] = data.is_exact ? ['', 'exact, in ']
-		: ['at least ', 'counted, in at least '];
+	const [bytes, how] = data.is_exact
+		? [amount(data.exact_bytes, false), 'exact, in ']
+		: [atLeast(data.exact_bytes, false), 'counted, in at least '];
 
-	box.replaceChildren(card('Allocated',
-		least + amount(data.exact_bytes, false),
+	box.replaceChildren(card('Allocated', bytes,
 		how + plural(data.exact_objects, 'allocation'), 'exact'));
 	if (data.is_subset)
 		box.append(estimateCard('Chosen of it', data.alloc_bytes,
@@ -47,7 +51,7 @@ function showCards(box, data) {
 			data.live_bytes, data.live_samples, knownUntil(data)),
 		estimateCard(data.peak_is_least ? 'Peak, at least' : 'Peak',
 			data.peak_bytes, data.peak_samples,
-			data.peak_samples ? `at ${moment(data.peak_ns)}` : ''));
+			data.peak_samples ? peakMoment(data) : ''));
 }
 
 // What is missing or doubtful: the notes of the report, and what this page
@@ -148,7 +152,7 @@ function describeChoice(data, choice, bins) {
 		return and(choice.to === bins ? 'alive at the end'
 			: `alive at ${edge(choice.to)}`);
 	case 'peak':
-		return and(`alive at the peak, ${moment(data.peak_ns)}`);
+		return and(`alive at the peak of live bytes, ${peakMoment(data)}`);
 	case 'leaks':
 		return and('alive at the end, and older than ' +
 			moment(data.tail_ns));

@@ -372,7 +372,7 @@ const tests = {
 		assert.deepEqual(page.estimateText({...e, samples: 2}, false),
 			['[455, 552] KiB', '~488.3 KiB']);
 		assert.deepEqual(page.estimateText({...e, samples: 0}, false),
-			['< 552 KiB', '']);
+			['\u2264 552 KiB', '']);
 		assert.equal(page.percent(1, 5000), '<0.1 %');
 		assert.equal(page.visible('a\u202e\u001b[2Jb\n'),
 			'a\\u202e\\u001b[2Jb\\u000a');

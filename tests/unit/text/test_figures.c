@@ -2,25 +2,80 @@
 /* Figures with signs, over the edges of all numbers. */
 #include "text/figures.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rng.h"
+#include "support/close.h"
 #include "support/test.h"
 
-/* Has the text a figure that nobody could mean: a zero with a sign, an
- * infinity, more digits than a size in memory? */
-static bool is_odd(const char *text)
+/* The number at `text`, with commas between thousands, which must be whole; its
+ * end in *ret_end. */
+static double read_number(const char *text, const char **ret_end)
 {
-	const char *digits = text + strcspn(text, "+-0123456789.");
-	const bool is_signed = *digits == '+' || *digits == '-';
-	const char *end = digits + is_signed;
+	char digits[64];
+	size_t n = 0;
+	unsigned int since = 0;
+	bool has_comma = false;
+	const char *at = text;
 
-	end += strspn(end, "0123456789.,");
-	return strstr(text, "inf") || strstr(text, "nan") ||
-	       end - digits > 26 ||
-	       (is_signed && end > digits + 1 &&
-		strspn(digits + 1, "0.") == (size_t)(end - digits - 1));
+	for (; strchr("0123456789,", *at) && *at; at++) {
+		/* a comma between numbers is no part of one */
+		if (*at == ',' && !isdigit((unsigned char)at[1]))
+			break;
+		if (*at == ',') {
+			assert_true(n && (has_comma ? since == 3 : since <= 3));
+			has_comma = true;
+			since = 0;
+			continue;
+		}
+		assert_true(n + 1 < sizeof(digits));
+		digits[n++] = *at;
+		since++;
+	}
+	assert_true(!has_comma || since == 3);
+	digits[n] = '\0';
+	if (*at == '.' || *at == 'e') {
+		char *end;
+		const double value = strtod(text, &end);
+
+		assert_false(has_comma);
+		*ret_end = end;
+		return value;
+	}
+	*ret_end = at;
+	return strtod(digits, NULL);
+}
+
+/* Nothing that nobody could mean: a zero with a sign, an infinity, more digits
+ * than a size in memory, the number of what is never, a cut text. */
+static void assert_plain(const char *text)
+{
+	const char *at = text;
+
+	assert_true(*text && strlen(text) < sizeof(struct sp_text_cell) - 1);
+	assert_null(strstr(text, "inf"));
+	assert_null(strstr(text, "nan"));
+	assert_null(strstr(text, "18446744073709551615"));
+	assert_int_equal(strchr(text, '[') != NULL, strchr(text, ']') != NULL);
+	while (*(at += strcspn(at, "+-0123456789"))) {
+		const bool is_signed = *at == '+' || *at == '-';
+		const char *end;
+		double number;
+
+		at += is_signed;
+		if (!isdigit((unsigned char)*at)) {
+			at += strncmp(at, "<0.01 %", 7) == 0 ? 7 : 0;
+			continue;
+		}
+		number = read_number(at, &end);
+		assert_true(isfinite(number));
+		assert_true(end - at <= 26);
+		assert_false(is_signed && number == 0);
+		at = end;
+	}
 }
 
 /* Signs, in the one place that sets them, over the edges of every number of
@@ -40,25 +95,27 @@ TEST(signs)
 							  x + edges[i] / 4};
 
 			for (int decimals = 0; decimals <= 3; decimals++) {
-				assert_false(is_odd(
-					sp_figure_fixed(x, decimals).text));
-				assert_false(is_odd(
-					sp_figure_signed(x, decimals).text));
+				assert_plain(
+					(sp_figure_fixed(x, decimals).text));
+				assert_plain(
+					(sp_figure_signed(x, decimals).text));
 				assert_true(strchr(
 					"+-0",
 					*sp_figure_signed(x, decimals).text));
 			}
 			for (int is_bytes = 0; is_bytes <= 1; is_bytes++) {
-				assert_false(is_odd(
-					sp_figure_change(x, is_bytes).text));
-				assert_false(is_odd(sp_figure_interval(about,
-								       is_bytes,
-								       true)
-							    .text));
+				assert_plain(
+					(sp_figure_change(x, is_bytes).text));
+				assert_plain(sp_figure_interval(about, is_bytes,
+								true)
+						     .text);
 			}
-			assert_false(is_odd(sp_figure_percent(1, 1 + x).text));
-			assert_false(is_odd(sp_figure_share(x).text));
-			assert_true(atof(sp_figure_digits(x).text) == x);
+			assert_plain(sp_figure_percent(1, 1 + x).text);
+			assert_plain(sp_figure_share(x).text);
+			assert_close(atof(sp_figure_digits(x).text), x,
+				     0x1p53 > fabs(x) && nearbyint(x) == x
+					     ? 0
+					     : 5e-12);
 			assert_true(x ||
 				    strcmp(sp_figure_digits(x).text, "0") == 0);
 		}
@@ -70,8 +127,185 @@ TEST(signs)
 	assert_string_equal(sp_figure_fixed(0x1p63, 0).text,
 			    "9.2233720368547758e+18");
 	assert_string_equal(sp_figure_digits(-0.0).text, "0");
+	/* what the order of a sum changes */
+	assert_string_equal(sp_figure_digits(329395.7446808511).text,
+			    sp_figure_digits(329395.7446808512).text);
+	assert_string_equal(sp_figure_digits(0.1 + 0.2).text, "0.3");
+	assert_string_equal(sp_figure_digits(0x1p53 - 1).text,
+			    "9007199254740991");
 	assert_string_equal(sp_figure_digits(INFINITY).text, "");
 	assert_string_equal(sp_figure_fixed(-INFINITY, 1).text, "unknown");
+}
+
+/* ---- all that is written of numbers, of many numbers ---- */
+
+/* What sp_text_steady() takes for the noise of a sum. */
+#define NOISE 1e-6
+
+static const char *const units[] = {"B",   "KiB", "MiB", "GiB",
+				    "TiB", "PiB", "EiB"};
+
+/* The bytes that a text says, in its own unit or the one of its end. */
+static double bytes_of(const char *text)
+{
+	const char *end, *unit;
+	double number = read_number(text, &end);
+
+	unit = *end == ' '         ? end + 1
+	       : strchr(text, ']') ? strchr(text, ']') + 2
+				   : "";
+	for (int i = 0; i < 7; i++)
+		if (strncmp(unit, units[i], strlen(units[i])) == 0)
+			return ldexp(number, 10 * i);
+	assert_true(number == 0);
+	return 0;
+}
+
+static void check_bytes(double x)
+{
+	const double size = fmax(x, 0);
+
+	assert_plain(sp_text_bytes(x).text);
+	assert_plain(sp_figure(x, true).text);
+	assert_plain(sp_figure_change(x, true).text);
+	for (int is_up = 0; is_up <= 1; is_up++)
+		assert_plain(sp_text_bytes_beyond(x, is_up).text);
+	if (!isfinite(x))
+		return;
+	assert_true(fabs(bytes_of(sp_text_bytes(x).text) - size) <=
+		    0.5 + 0.0051 * size);
+	assert_true(bytes_of(sp_text_bytes_beyond(x, true).text) >=
+		    size * (1 - NOISE) - NOISE);
+	assert_true(bytes_of(sp_text_bytes_beyond(x, false).text) <=
+		    size * (1 + NOISE) + NOISE);
+}
+
+/* A count is never rounded, and a limit of one outwards only. */
+static void check_count(double x)
+{
+	const struct sp_text_cell text = sp_figure(x, false);
+	const char *end;
+
+	assert_plain(text.text);
+	assert_plain(sp_figure_change(x, false).text);
+	if (isfinite(x) && fabs(x) < 9e15)
+		assert_true(read_number(text.text, &end) ==
+			    fmax(nearbyint(sp_text_steady(x)), 0));
+	if (x >= 0 && x < 0x1p63)
+		assert_plain(sp_text_count((uint64_t)x).text);
+}
+
+static void check_time(double x)
+{
+	const uint64_t ns = x > 0 ? (uint64_t)fmin(x, 9e18) : 0;
+
+	assert_plain(sp_text_duration(ns).text);
+	assert_plain(sp_text_moment(ns).text);
+	assert_plain(sp_text_moment_within(ns, 1000000).text);
+	assert_plain(sp_text_size(ns).text);
+}
+
+static void check_share(double part, double whole)
+{
+	const struct sp_text_cell percent = sp_text_percent(part, whole);
+
+	assert_true(strcmp(percent.text, "-") == 0 || *percent.text == '<' ||
+		    *percent.text == '>' ||
+		    isdigit((unsigned char)*percent.text));
+	assert_null(strchr(percent.text + 1, '-'));
+	if (*percent.text != '-')
+		assert_plain(percent.text);
+	assert_plain(sp_figure_percent(part, whole).text);
+	assert_plain(sp_figure_share(part / whole).text);
+	assert_null(strchr(sp_figure_share(part / whole).text, '-'));
+}
+
+static void check_interval(struct sp_interval i, uint64_t samples)
+{
+	const bool is_known = isfinite(i.value) && isfinite(i.lo) &&
+			      isfinite(i.hi) && i.lo < i.hi;
+	struct sp_text_cell objects = sp_text_objects_cell(i);
+	struct sp_text_cell bytes = sp_text_interval(i);
+	const char *comma, *end;
+
+	assert_plain(bytes.text);
+	assert_plain(objects.text);
+	assert_plain(sp_text_estimate_cell(i, samples).text);
+	for (int is_bytes = 0; is_bytes <= 1; is_bytes++)
+		for (int is_change = 0; is_change <= 1; is_change++)
+			assert_plain(sp_figure_interval(i, is_bytes, is_change)
+					     .text);
+	if (!is_known || i.lo < 0)
+		return;
+	comma = strstr(bytes.text, ", ");
+	assert_non_null(comma);
+	assert_true(bytes_of(bytes.text + 1) <= i.lo * (1 + NOISE) + NOISE);
+	assert_true(bytes_of(comma + 2) >= i.hi * (1 - NOISE) - NOISE);
+	if (i.hi > 9e15)
+		return;
+	comma = strstr(objects.text, ", ");
+	assert_non_null(comma);
+	assert_true(read_number(strchr(objects.text, '[') + 1, &end) ==
+		    floor(sp_text_steady(i.lo)));
+	assert_true(read_number(comma + 2, &end) == ceil(sp_text_steady(i.hi)));
+}
+
+static void check_all(double x, double y)
+{
+	const double a = fmin(fabs(x), fabs(y)), b = fmax(fabs(x), fabs(y));
+
+	check_bytes(x);
+	check_count(x);
+	check_time(x);
+	check_share(x, y);
+	for (uint64_t samples = 0; samples <= 4; samples += 4) {
+		check_interval((struct sp_interval){x, x, x}, samples);
+		check_interval((struct sp_interval){a, a, b}, samples);
+		check_interval((struct sp_interval){b, 0, b}, samples);
+		check_interval((struct sp_interval){b, a, INFINITY}, samples);
+	}
+	/* of a change: what both sides allow */
+	for (int is_bytes = 0; is_bytes <= 1; is_bytes++)
+		assert_plain(sp_figure_interval((struct sp_interval){x, -b, a},
+						is_bytes, true)
+				     .text);
+}
+
+/* Every writer of a figure, of every pair of edges and of 20,000 numbers of all
+ * magnitudes, says that number, rounded, and nothing that is none. */
+TEST(every_figure_is_a_number)
+{
+	static const double edges[] = {
+		0.0,        -0.0,     1e-320,   -1e-17,      1e-17,
+		-0.004,     0.0049,   0.005,    0.049,       0.05,
+		0.5,        -0.5,     0.999999, 1,           9.995,
+		99.95,      999.5,    1000,     1023.4999,   1023.5,
+		1024,       999999.5, 1e9,      99999999999, 100000000000,
+		0x1p53 - 1, 0x1p53,   0x1p62,   0x1p63,      0x1p64,
+		1e18,       1e300,    1e20,     INFINITY,    -INFINITY,
+		NAN};
+	const size_t n = sizeof(edges) / sizeof(edges[0]);
+	struct sp_rng rng;
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < n; k++)
+			check_all(edges[i], edges[k]);
+	sp_rng_init(&rng, 36, 0);
+	for (int i = 0; i < 20000; i++) {
+		double at[2];
+
+		for (int k = 0; k < 2; k++) {
+			const uint64_t r = sp_rng_next(&rng);
+
+			at[k] = ldexp((double)(r >> 12) * 0x1p-52,
+				      (int)(r % 120) - 50);
+			if (r & 1024)
+				at[k] = nearbyint(at[k]);
+			if (r & 2048)
+				at[k] = -at[k];
+		}
+		check_all(at[0], i % 4 ? at[1] : nextafter(at[0], INFINITY));
+	}
 }
 
 TEST_MAIN(NULL, NULL)

@@ -229,7 +229,7 @@ TEST(estimate)
 		 "~1.00 KiB");
 	estimate(KIB, 2 * KIB, 1, SP_TEXT_INTERVAL_FIRST, "[512 B, 2.00 KiB]",
 		 "~1.00 KiB");
-	estimate(0, 2.001 * KIB, 0, SP_TEXT_BOUND, "< 2.01 KiB", "");
+	estimate(0, 2.001 * KIB, 0, SP_TEXT_BOUND, "<= 2.01 KiB", "");
 	/* No error: nothing can have been missed. */
 	estimate(0, 0, 0, SP_TEXT_POINT_FIRST, "0", "exact");
 	estimate(0, 0, 2, SP_TEXT_POINT_FIRST, "0", "exact");
@@ -272,10 +272,10 @@ TEST(print_estimate)
 	       "[1.00, 3.00] KiB (99.9 %), ~2.00 KiB;2,048 objects [1,024, "
 	       "3,072];[1.00, 3.00] KiB ~2.00 KiB");
 	prints(0, 3 * KIB, 0, 0.99,
-	       "less than 3.00 KiB with 99.5 %;0 objects [0, 3,072];< 3.00 "
+	       "at most 3.00 KiB with 99.5 %;0 objects [0, 3,072];<= 3.00 "
 	       "KiB");
 	/* Objects are rounded outwards, too. */
-	prints(1, 2.1, 0, 0.9, "less than 3 B with 95 %;1 object [0, 3];< 3 B");
+	prints(1, 2.1, 0, 0.9, "at most 3 B with 95 %;1 object [0, 3];<= 3 B");
 	prints(0, 0, 0, 0.9, "0, exact;0 objects;0 exact");
 }
 

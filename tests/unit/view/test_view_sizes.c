@@ -134,14 +134,14 @@ TEST_OF(struct page *page, sizes_of_a_view, setup, page_teardown)
 	assert_has(text, "\n  size up to                           bytes      %"
 			 "\n        64 B       20.0 MiB [14.2, ");
 	assert_has(line_with(text, "   64 B  "), "  85.0%  ######");
-	assert_has(text, "\n       128 B                      < 1.85 MiB     "
+	assert_has(text, "\n       128 B                     <= 1.85 MiB     "
 			 "0%\n");
 	assert_has(line_with(text, "   8 KiB  "), "  3.52 MiB [1.40, ");
 	assert_has_not(text, "32 B ");
 	assert_has_not(text, "16 KiB");
 	assert_has(line_with(text, "   all  "), " 23.5 MiB [17.2, ");
 	assert_has(line_with(text, "   all  "), "100.0%");
-	assert_has(text, "\n  < no sample: less than that with 97.5 %, at most "
+	assert_has(text, "\n  <= no sample: at most that with 97.5 %, at most "
 			 "3.7 periods\n");
 	assert_has_not(text, "  ~ ");
 	assert_has(text, "\n  of the bytes, estimated\n"
@@ -162,11 +162,11 @@ TEST_OF(struct page *page, sizes_of_a_view_with_totals, setup, page_teardown)
 	p->exact_alloc_bytes = (76 << 20) + 32000;
 	page_choose(page, SP_VIEW_TEMPORARY);
 	text = print_estimated(page);
-	assert_has(text, "\n        32 B                      < 31.3 KiB     "
+	assert_has(text, "\n        32 B                     <= 31.3 KiB     "
 			 "0%\n");
 	assert_has(text, "\n       128 B                         0 exact     "
 			 "0%\n");
-	assert_has(text, "\n       1 MiB                      < 1.00 MiB     "
+	assert_has(text, "\n       1 MiB                     <= 1.00 MiB     "
 			 "0%\n");
 	assert_has_not(text, " 2 MiB");
 	page->x->question.min_size_bytes = 64;
@@ -184,7 +184,7 @@ TEST_OF(struct page *page, sizes_of_an_empty_view, setup, page_teardown)
 	page_choose(page, SP_VIEW_LIVE);
 	page->x->question.max_size_bytes = 10;
 	text = print_estimated(page);
-	assert_has(text, "%\n         all                      < 1.85 MiB"
+	assert_has(text, "%\n         all                     <= 1.85 MiB"
 			 "      -\n");
 	assert_has_not(text, "of the bytes");
 }

@@ -359,7 +359,7 @@ TEST_OF(struct page *page, ends, page_setup, page_teardown)
 	p->end = SP_PROFILE_END_KILLED;
 	p->missing_bytes_max = 0;
 	assert_has(print(page, HEADER, 0), "was killed or left without exit()");
-	assert_has(print(page, HEADER, 0), "allocated at least 5.64 MiB in");
+	assert_has(print(page, HEADER, 0), "allocated at least 5.63 MiB in");
 	p->end = SP_PROFILE_END_RUNNING;
 	assert_has(print(page, ALL, 0), "figures as of now");
 }

@@ -133,8 +133,8 @@ TEST_OF(struct page *page, peak, setup, page_teardown)
 
 	page_choose(page, SP_VIEW_PEAK);
 	text = print(page, HEADER);
-	assert_has(text, "  view      peak: what was alive at 1.000 s, at the "
-			 "peak of live bytes\n");
+	assert_has(text, "  view      peak: what was alive at the peak of live "
+			 "bytes, at 1.000 s\n");
 	/* The live line is still of the end. */
 	assert_has(line_with(text, "  live  "), "] at the end");
 	/* 150 samples, before g's go; the rows are the peak's. */
@@ -309,9 +309,9 @@ TEST_OF(struct page *page, leaks, setup, page_teardown)
 	assert_has(line_with(text, "  rows  "), "  rows      20.0 MiB [");
 	assert_true(sp_moment_parse("3s", &page->x->question.tail));
 	text = print(page, HEADER);
-	assert_has(line_with(text, "  rows  "), "  rows      < 1.85 MiB");
+	assert_has(line_with(text, "  rows  "), "  rows      <= 1.85 MiB");
 	assert_has(print(page, NOTES),
-		   "  - nothing in this view was sampled: it has less than "
+		   "  - nothing in this view was sampled: it has at most "
 		   "1.85 MiB with 97.5 %\n");
 }
 
@@ -351,7 +351,7 @@ TEST_OF(struct page *page, subset, setup, page_teardown)
 			 "born before 2.000 s, of 64 B and more, of 1 KiB at "
 			 "most\n");
 	/* Of main's, which were born earlier, nothing is alive here. */
-	assert_has(line_with(text, "  live  "), "  live      < 1.85");
+	assert_has(line_with(text, "  live  "), "  live      <= 1.85");
 	q->thread = "1";
 	assert_has(print(page, HEADER), ", by thread 1\n");
 }
