@@ -5,6 +5,7 @@
 #include "fleet/drawn.h"
 #include "model/profile.h"
 #include "paths/function_json.h"
+#include "text/figures.h"
 #include "text/json.h"
 #include "text/lack.h"
 #include "text/text.h"
@@ -41,12 +42,8 @@ static void print_head(FILE *out, const struct sp_fleet_drawn *d)
 		"[%.0f, %.0f]\n",
 		p->n_parts, p->n_parts == 1 ? "" : "es", d->n_units,
 		sp_text_plural(d->n_units), n.value, floor(n.lo), ceil(n.hi));
-	fprintf(out, "  of these  %s%s allocated in %s allocation%s%s\n",
-		sp_profile_is_exact(p) ? "" : "at least ",
-		(sp_profile_is_exact(p)
-			 ? sp_text_bytes((double)p->exact_alloc_bytes)
-			 : sp_text_bytes_beyond((double)p->exact_alloc_bytes,
-						false))
+	fprintf(out, "  of these  %s allocated in %s allocation%s%s\n",
+		sp_figure_counted(p->exact_alloc_bytes, sp_profile_is_exact(p))
 			.text,
 		sp_text_count(p->exact_alloc_objects).text,
 		sp_text_plural(p->exact_alloc_objects),

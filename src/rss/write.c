@@ -196,7 +196,7 @@ static struct label label_of(const struct sp_rss_ledger *l,
 		snprintf(to, sizeof(label),
 			 "heap: alive, while sampling was off");
 	else if (row == SP_RSS_ROW_THREADS && l->stacks)
-		snprintf(to, sizeof(label), "stacks of %s thread%s",
+		snprintf(to, sizeof(label), "stacks of %.26s thread%s",
 			 sp_text_count(l->stacks).text,
 			 sp_text_plural(l->stacks));
 	else if (row == SP_RSS_ROW_ANONYMOUS && !l->has_objects &&

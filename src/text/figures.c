@@ -63,6 +63,16 @@ struct sp_text_cell sp_figure(double value, bool is_bytes)
 		sp_text_to_count(nearbyint(sp_text_steady(value))));
 }
 
+struct sp_text_cell sp_figure_counted(uint64_t bytes, bool is_exact)
+{
+	struct sp_text_cell cell = sp_text_bytes((double)bytes);
+
+	if (!is_exact)
+		snprintf(cell.text, sizeof(cell.text), "at least %.40s",
+			 sp_text_bytes_beyond((double)bytes, false).text);
+	return cell;
+}
+
 static struct sp_text_cell put_sign(double value, struct sp_text_cell size)
 {
 	const bool is_zero = size.text[0] == '0' &&

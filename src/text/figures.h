@@ -18,15 +18,18 @@ struct sp_text_cell sp_figure_fixed(double value, int decimals);
 /* The same with a sign: "+12.3", "-0.40", "0.00". */
 struct sp_text_cell sp_figure_signed(double value, int decimals);
 
-/* Digits for programs, in JSON and CSV alike: all of a whole number, else twelve;
- * a sum in another order has others behind them, and is the same figure.  "" if
- * it is not finite. */
+/* Digits for programs, in JSON and CSV alike: all of a whole number, else
+ * twelve; a sum in another order has others behind them, and is the same
+ * figure.  "" if it is not finite. */
 struct sp_text_cell sp_figure_digits(double value);
 
 /* ---- figures of a comparison: bytes, or objects ---- */
 
 /* "1.20 MiB", "1,204" */
 struct sp_text_cell sp_figure(double value, bool is_bytes);
+
+/* What was counted: "1.20 MiB", or "at least 1.19 MiB" if it is the least. */
+struct sp_text_cell sp_figure_counted(uint64_t bytes, bool is_exact);
 
 /* "+1.20 MiB", "-3.4 KiB", "0 B" */
 struct sp_text_cell sp_figure_change(double value, bool is_bytes);

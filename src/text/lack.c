@@ -74,7 +74,7 @@ struct sp_lack_line sp_lack_end_of(const struct sp_profile *p)
 		n_cut += p->parts[i].is_cut;
 	if (n_cut)
 		snprintf(line.text, sizeof(line.text),
-			 "%s%s%.20s of %.20s files %s cut short", end.text,
+			 "%.80s%s%.20s of %.20s files %s cut short", end.text,
 			 *end.text ? "; " : "", sp_text_count(n_cut).text,
 			 sp_text_count(p->n_parts).text,
 			 n_cut == 1 ? "is" : "are");

@@ -153,7 +153,9 @@ void sp_view_sizes_print(FILE *out, const struct sp_profile *profile,
 		fprintf(out,
 			"  up to %s is missing: threads had not published it "
 			"when the file ended\n",
-			sp_text_bytes_beyond((double)profile->class_slack_bytes, true).text);
+			sp_text_bytes_beyond((double)profile->class_slack_bytes,
+					     true)
+				.text);
 }
 
 /* ---- of a part: estimated ---- */

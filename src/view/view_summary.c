@@ -8,6 +8,7 @@
 #include "base/parse.h"
 #include "report/phases.h"
 #include "report/question.h"
+#include "text/figures.h"
 #include "text/lack.h"
 #include "text/lines.h"
 #include "text/style.h"
@@ -197,17 +198,11 @@ static void print_exact(FILE *out, const struct sp_profile *p)
 		return;
 	}
 	if (p->missing_bytes_max == UINT64_MAX && !p->exact_alloc_bytes) {
-		fputs("  allocated not known: the file ends before its "
-		      "totals\n",
-		      out);
+		fputs("  allocated not known: the file lacks totals\n", out);
 		return;
 	}
-	fprintf(out, "  allocated %s%s in %s allocation%s%s",
-		is_exact ? "" : "at least ",
-		(is_exact ? sp_text_bytes((double)p->exact_alloc_bytes)
-			  : sp_text_bytes_beyond((double)p->exact_alloc_bytes,
-						 false))
-			.text,
+	fprintf(out, "  allocated %s in %s allocation%s%s",
+		sp_figure_counted(p->exact_alloc_bytes, is_exact).text,
 		sp_text_count(p->exact_alloc_objects).text,
 		sp_text_plural(p->exact_alloc_objects),
 		is_exact ? ", exact" : "");
@@ -262,20 +257,14 @@ static void print_when(FILE *out, uint64_t at_ns, const struct sp_profile *p)
 }
 
 /* Chosen from the samples' times, which a packed file knows less well. */
-static void print_when_peak(FILE *out, uint64_t at_ns,
-			    const struct sp_profile *p)
+static void print_peak_moment(FILE *out, const struct sp_profile *p,
+			      uint64_t ns)
 {
-	fprintf(out, " at %s",
-		sp_text_moment_within(at_ns, p->time_error_ns).text);
-}
-
-static void print_peak_moment(FILE *out, const struct sp_analysis *a,
-			      uint64_t peak_ns)
-{
-	if (peak_ns == SP_NEVER)
-		print_when(out, SP_NEVER, a->profile);
+	if (ns == SP_NEVER)
+		print_when(out, SP_NEVER, p);
 	else
-		print_when_peak(out, peak_ns, a->profile);
+		fprintf(out, " at %s",
+			sp_text_moment_within(ns, p->time_error_ns).text);
 }
 
 static void print_sums(FILE *out, const struct sp_analysis *a,
@@ -355,27 +344,25 @@ static void print_live(FILE *out, const struct sp_analysis *a)
 		fputs(sp_text_interval(a->peak.bytes).text, out);
 	if (a->peak.samples &&
 	    (isfinite(a->peak.bytes.hi) || a->peak.bytes.lo > 0))
-		print_peak_moment(out, a, a->peak.rows_ns);
+		print_peak_moment(out, a->profile, a->peak.rows_ns);
 	if (a->profile->window_ns && isfinite(a->peak.bytes.hi))
 		fprintf(out, "; before %s it is not known",
 			sp_text_duration(a->profile->window_ns).text);
 	putc('\n', out);
 }
 
-/* "at the peak of live bytes, at 7.140 s", as the page says it. */
 static void print_view_peak(FILE *out, const struct sp_analysis *a)
 {
-	const struct sp_selection *s = &a->selection;
-	const bool is_peak = s->at_ns == a->peak.time_ns || a->filter;
+	const uint64_t at_ns = a->selection.at_ns;
+	const bool is_peak = at_ns == a->peak.time_ns || a->filter;
 
 	fprintf(out, "peak: what was alive%s",
 		is_peak ? " at the peak of live bytes," : "");
-	print_peak_moment(out, a, s->peak_ns);
-	if (!is_peak)
-		fputs(s->at_ns == a->peak.other_ns
-			      ? ", which may be the peak as well"
-			      : ", not the peak of live bytes",
-		      out);
+	print_peak_moment(out, a->profile, a->selection.peak_ns);
+	fputs(is_peak                     ? ""
+	      : at_ns == a->peak.other_ns ? ", which may be the peak as well"
+					  : ", not the peak of live bytes",
+	      out);
 }
 
 static void print_view_moment(FILE *out, const struct sp_analysis *a)
@@ -435,7 +422,7 @@ static void print_other_peak(FILE *out, const struct sp_analysis *a)
 	fprintf(out, "  or        %s",
 		sp_text_estimate_cell(a->peak.other_bytes, a->peak.samples)
 			.text);
-	print_when_peak(out, a->peak.other_ns, a->profile);
+	print_peak_moment(out, a->profile, a->peak.other_ns);
 	fprintf(out, ", see --view peak --at %" PRIu64 "ns\n",
 		a->peak.other_ns);
 }
