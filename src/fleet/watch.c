@@ -127,7 +127,7 @@ static void note_away(struct watch *w, struct sp_watched *f,
 	sp_error_describe(err, text, sizeof(text));
 	/* At the end there is none. */
 	if (!sp_ending_has_come())
-		snprintf(next, sizeof(next), "; next try in %s",
+		snprintf(next, sizeof(next), "; next try in %.40s",
 			 sp_text_duration(wait_ns).text);
 	sp_log(w->log, "cannot send %s: %s%s, %zu waiting", sp_watched_name(f),
 	       text, next, count_waiting(w));
