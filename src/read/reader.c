@@ -61,6 +61,46 @@ static void note_if_cut(struct sp_reader *r)
 		note_cut(r, whole);
 }
 
+/* A file that is no profile, by its first bytes: what it is, and what takes
+ * it. */
+static int refuse_other(const char *path, const uint8_t *bytes, size_t n,
+			struct sp_error *err)
+{
+	static const struct {
+		const char *magic;
+		size_t bytes;
+		const char *what;
+	} kinds[] = {
+		{"#!", 2, "a script: `sampleprof run` records it"},
+		{"\x1f\x8b", 2, "compressed by gzip, as profiles of pprof are"},
+		{"PERFILE2", 8, "a profile of perf"},
+		{"SQLite format 3", 16,
+		 "a database: `sampleprof fleet report --db sqlite:FILE`"},
+		{"PK\3\4", 4, "a zip archive"},
+		{"{", 1, "JSON, perhaps an export or a baseline"},
+	};
+
+	if (n >= 18 && memcmp(bytes, "\177ELF", 4) == 0)
+		return sp_error_set(
+			err, -EINVAL, path, "this is an ELF %s%s",
+			bytes[16] == 2 || bytes[16] == 3 ? "executable or "
+							   "library"
+			: bytes[16] == 4                 ? "core file"
+							 : "file",
+			bytes[16] == 2 || bytes[16] == 3
+				? ", no profile: `sampleprof run PROGRAM` "
+				  "records one"
+				: ", no profile");
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (n >= kinds[i].bytes &&
+		    memcmp(bytes, kinds[i].magic, kinds[i].bytes) == 0)
+			return sp_error_set(err, -EINVAL, path,
+					    "this is no profile, but %s",
+					    kinds[i].what);
+	return sp_error_set_at(err, -EINVAL, path, 0, "magic",
+			       "this is not a sampleprof profile");
+}
+
 int sp_reader_open(struct sp_reader *r, const char *path, struct sp_error *err)
 {
 	ssize_t n;
@@ -84,8 +124,8 @@ int sp_reader_open(struct sp_reader *r, const char *path, struct sp_error *err)
 	if (memcmp(r->header.magic, SP_FORMAT_MAGIC,
 		   (size_t)n < SP_FORMAT_MAGIC_BYTES ? (size_t)n
 						     : SP_FORMAT_MAGIC_BYTES))
-		return sp_error_set_at(err, -EINVAL, path, 0, "magic",
-				       "this is not a sampleprof profile");
+		return refuse_other(path, (const uint8_t *)&r->header,
+				    (size_t)n, err);
 	if ((size_t)n < sizeof(r->header))
 		return sp_error_set_at(
 			err, -EINVAL, path, (uint64_t)n, "header",

@@ -344,6 +344,8 @@ class Report(harness.Case):
                      "40%")
         self.refused("No such file", path="/nonexistent.sprof")
         self.refused("is not a sampleprof profile", path=__file__)
+        self.refused("this is an ELF executable or library, no profile",
+                     path=harness.target("program_plain"))
 
     def test_without_frees(self):
         result = self.execute(harness.target("program_plain"), 5000, period="1K",
