@@ -84,6 +84,23 @@ static const struct sp_argument_group group = {NULL, arguments,
 
 const struct sp_command_line attach_line = {
 	.forms = "attach [OPTION]... PID",
+	.brief = "Profile a process that already runs, from now on. One of its "
+		 "threads is stopped\n"
+		 "for some milliseconds; the process has to use glibc.\n"
+		 "\n"
+		 "  --period SIZE      mean bytes between two samples (default "
+		 "512K)\n"
+		 "  --out FILE         profile, or a directory that is there; "
+		 "the process\n"
+		 "                     creates the file (default %e.%p.sprof)\n"
+		 "  --follow all|none  whether child processes are recorded, "
+		 "too (default all)\n"
+		 "  --for TIME         detach after that time, or when "
+		 "interrupted\n"
+		 "  --help-all         all options\n"
+		 "\n"
+		 "Exit status: 0 fine, 1 the process cannot be attached to, 2 "
+		 "usage.\n",
 	.about = "Profile a process that already runs, and was not started "
 		 "under the\nprofiler: load the library into it, and count and "
 		 "sample what it allocates\nfrom now on. One of its threads is "

@@ -123,8 +123,10 @@ int main(int argc, char **argv)
 		return sp_console_print_help(&help_line);
 	if (options.version)
 		return sp_console_print_version();
-	if (!n)
-		return sp_console_fail_usage("which command?", "");
+	if (!n) {
+		sp_arguments_print_help(stderr, &help_line, SP_COMMAND_PROGRAM);
+		return EXIT_USAGE;
+	}
 	/* "--" may stand before the command. */
 	argv[argc - (int)n - 1] = argv[0];
 	argv += argc - (int)n - 1;

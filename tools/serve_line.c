@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The command line of sampleprof serve. */
+#include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "tools/commands.h"
 #include "tools/serve.h"
@@ -15,6 +17,15 @@ static const struct sp_argument arguments[] = {
 	 "how long /metrics shows a process that has ended; 10m\n"
 	 "by default"},
 	SP_ARGUMENTS_ABOUT(struct serve_options)};
+
+static int refuse_in_serve(const char *name, struct sp_error *err)
+{
+	if (strcmp(name, "port") != 0)
+		return 0;
+	return sp_error_set(err, -EINVAL, NULL,
+			    "unknown option --port: did you mean "
+			    "--listen 127.0.0.1:PORT?");
+}
 
 static const struct sp_argument_group group = {"Options", arguments, NULL};
 
@@ -38,4 +49,5 @@ const struct sp_command_line serve_line = {
 		"reads the profiles.\n",
 	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
 	.ending = "Exit status: 0 interrupted, 1 error, 2 usage.\n",
+	.refuse = refuse_in_serve,
 };

@@ -15,9 +15,10 @@
 
 /* One command's options as getopt_long_only() wants them. */
 struct table {
-	const struct sp_argument **known; /* n of them, as in `longs` */
-	size_t *offsets;                  /* of their parts */
-	struct option *longs;             /* and an empty one */
+	const struct sp_argument **known;        /* n of them, as in `longs` */
+	const struct sp_argument_group **groups; /* that they are of */
+	size_t *offsets;                         /* of their parts */
+	struct option *longs;                    /* and an empty one */
 	char *letters;
 	size_t n;
 };
@@ -25,6 +26,7 @@ struct table {
 static void table_done(struct table *table)
 {
 	free(table->known);
+	free(table->groups);
 	free(table->offsets);
 	free(table->longs);
 	free(table->letters);
@@ -42,12 +44,13 @@ static int table_init(struct table *table, const struct sp_command_line *line)
 			n++;
 	*table = (struct table){
 		.known = calloc(n + 1, sizeof(*table->known)),
+		.groups = calloc(n + 1, sizeof(*table->groups)),
 		.offsets = calloc(n + 1, sizeof(*table->offsets)),
 		.longs = calloc(n + 1, sizeof(*table->longs)),
 		.letters = calloc(2 * n + 3, 1),
 	};
-	if (!table->known || !table->offsets || !table->longs ||
-	    !table->letters)
+	if (!table->known || !table->groups || !table->offsets ||
+	    !table->longs || !table->letters)
 		return -ENOMEM;
 	letter = table->letters;
 	if (line->stops_at_word)
@@ -58,6 +61,7 @@ static int table_init(struct table *table, const struct sp_command_line *line)
 			const size_t i = table->n++;
 
 			table->known[i] = k;
+			table->groups[i] = part->group;
 			table->offsets[i] = part->offset;
 			table->longs[i] = (struct option){
 				k->name,
@@ -166,6 +170,48 @@ bool sp_argument_duration(void *field, const char *text)
 	return sp_parse_duration(text, field);
 }
 
+/* A process has one command line. */
+static bool wants_all;
+
+bool sp_argument_help_all(void *field, const char *text)
+{
+	(void)text;
+	wants_all = true;
+	*(bool *)field = true;
+	return true;
+}
+
+/* The word of the option's list that a mistyped value was meant to be, or
+ * NULL. */
+static const char *nearest_value(const struct table *table, size_t i,
+				 const char *text)
+{
+	const struct sp_argument_values *v = table->groups[i]->values;
+	struct sp_nearest nearest;
+	const char *word;
+
+	while (v && v->name && strcmp(v->name, table->known[i]->name) != 0)
+		v++;
+	if (!v || !v->name || !text)
+		return NULL;
+	sp_nearest_init(&nearest, text);
+	for (size_t n = 0; (word = v->word(n)); n++)
+		if (word[0] && word[1]) /* any word is near to a letter */
+			sp_nearest_try(&nearest, word);
+	return sp_nearest_name(&nearest);
+}
+
+static int refuse_taken(const struct table *table, size_t i,
+			struct sp_error *err)
+{
+	const struct sp_argument *k = table->known[i];
+	const char *nearest = nearest_value(table, i, optarg);
+
+	return sp_error_set(err, -EINVAL, NULL, "--%s takes %s%s%s%s", k->name,
+			    k->takes, nearest ? ": did you mean " : "",
+			    nearest ? nearest : "", nearest ? "?" : "");
+}
+
 static int take_option(const struct table *table, size_t i, void *options,
 		       struct sp_error *err)
 {
@@ -177,8 +223,7 @@ static int take_option(const struct table *table, size_t i, void *options,
 	else if (!k->take)
 		*(bool *)field = true;
 	else if (!k->take(field, k->takes ? optarg : NULL))
-		return sp_error_set(err, -EINVAL, NULL, "--%s takes %s",
-				    k->name, k->takes);
+		return refuse_taken(table, i, err);
 	return 0;
 }
 
@@ -186,6 +231,7 @@ static int take_option(const struct table *table, size_t i, void *options,
 static bool is_about(const struct sp_argument *argument)
 {
 	return strcmp(argument->name, "help") == 0 ||
+	       strcmp(argument->name, "help-all") == 0 ||
 	       strcmp(argument->name, "version") == 0;
 }
 
@@ -218,6 +264,26 @@ static int take_all(const struct sp_command_line *line,
 	return r;
 }
 
+/* POSIXLY_CORRECT is for the programs that we run: options may stand behind
+ * other words all the same. */
+static int take_anywhere(const struct sp_command_line *line,
+			 const struct table *table, int argc, char **argv,
+			 void *options, struct sp_error *err)
+{
+	const char *set = getenv("POSIXLY_CORRECT");
+	char *strict = set ? strdup(set) : NULL;
+	int r;
+
+	if (set && !strict)
+		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+	unsetenv("POSIXLY_CORRECT");
+	r = take_all(line, table, argc, argv, options, err);
+	if (strict && setenv("POSIXLY_CORRECT", strict, 1) < 0)
+		r = sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+	free(strict);
+	return r;
+}
+
 int sp_arguments_parse(const struct sp_command_line *line, int argc,
 		       char **argv, void *options,
 		       const char *const **ret_words, size_t *ret_n,
@@ -229,7 +295,7 @@ int sp_arguments_parse(const struct sp_command_line *line, int argc,
 	if (r < 0)
 		sp_error_set(err, r, NULL, "not enough memory");
 	else
-		r = take_all(line, &table, argc, argv, options, err);
+		r = take_anywhere(line, &table, argc, argv, options, err);
 	table_done(&table);
 	*ret_words = (const char *const *)argv + optind;
 	*ret_n = (size_t)(argc - optind);
@@ -302,6 +368,10 @@ void sp_arguments_print_help(FILE *out, const struct sp_command_line *line,
 			     const char *program)
 {
 	print_forms(out, line->forms, program);
+	if (line->brief && !wants_all) {
+		fprintf(out, "\n%s", line->brief);
+		return;
+	}
 	fprintf(out, "\n%s", line->about);
 	if (line->describe)
 		line->describe(out);
@@ -311,7 +381,8 @@ void sp_arguments_print_help(FILE *out, const struct sp_command_line *line,
 			fprintf(out, "\n%s:\n", part->group->title);
 		for (const struct sp_argument *k = part->group->option; k->name;
 		     k++)
-			if (k->help)
+			if (k->help &&
+			    (wants_all || k->take != sp_argument_help_all))
 				print_option(out, k);
 	}
 	fprintf(out, "\n%s", line->ending);

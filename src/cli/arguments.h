@@ -39,6 +39,9 @@ bool sp_argument_text(void *field, const char *text);
 bool sp_argument_number(void *field, const char *text);
 bool sp_argument_duration(void *field, const char *text);
 
+/* --help-all: as --help, the bool at the field, but all of it is shown. */
+bool sp_argument_help_all(void *field, const char *text);
+
 /* An option without a value: the bool `member` of a `type` becomes true. */
 #define SP_ARGUMENT_FLAG(type, name, member, help)                             \
 	{                                                                      \
@@ -49,6 +52,13 @@ bool sp_argument_duration(void *field, const char *text);
  * `version` of a `type`. */
 #define SP_ARGUMENTS_ABOUT(type)                                               \
 	SP_ARGUMENT_FLAG(type, "help", help, "this text"),                     \
+		{"help-all",                                                   \
+		 0,                                                            \
+		 NULL,                                                         \
+		 NULL,                                                         \
+		 sp_argument_help_all,                                         \
+		 offsetof(type, help),                                         \
+		 "the same with all options"},                                 \
 		SP_ARGUMENT_FLAG(type, "version", version, "the version"),     \
 	{                                                                      \
 		0                                                              \
@@ -84,6 +94,9 @@ struct sp_argument_part {
 struct sp_command_line {
 	/* Ways to call it, divided by '\n': each begins with the command. */
 	const char *forms;
+	/* What --help says behind the forms, if all of it does not fit a
+	 * screen: then --help-all shows the rest.  NULL: it fits. */
+	const char *brief;
 	const char *about;                    /* what it does, in lines */
 	void (*describe)(FILE *out);          /* what follows that; or NULL */
 	const struct sp_argument_part *parts; /* the last has no group */

@@ -57,6 +57,27 @@ static const struct sp_argument_group other_group = {NULL, other_arguments,
 
 const struct sp_command_line sp_leaks_line = {
 	.forms = "leaks [OPTION]... FILE",
+	.brief = "Show which call sites leak, which fill a cache, and which "
+		 "are steady, by how\n"
+		 "their live bytes grow during the run. The process may still "
+		 "run.\n"
+		 "\n"
+		 "  --from TIME        judge the run from then on: leave out "
+		 "the time that the\n"
+		 "                     program takes to start\n"
+		 "  --to TIME          judge it until then (default: the end)\n"
+		 "  --granularity WHAT what a call site is: function "
+		 "(default), file, line,\n"
+		 "                     module, address\n"
+		 "  --top N            sites of each verdict; 0 shows all "
+		 "(default 10)\n"
+		 "  --json, --csv      everything as JSON; the sites as CSV\n"
+		 "  --debuginfod       fetch missing debug files from "
+		 "$DEBUGINFOD_URLS\n"
+		 "  --help-all         all options\n"
+		 "\n"
+		 "Exit status: 0 fine, 1 error, 2 usage. For CI: check --limit "
+		 "leak_rate=SIZE.\n",
 	.about = "Show which call sites leak, which fill a cache, and which "
 		 "are steady, by how\n"
 		 "their live bytes grow during the run. The process may still "

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cli/nearest.h"
 #include "base/parse.h"
 #include "cli/arguments.h"
 #include "cli/options.h"
@@ -77,6 +78,31 @@ static void describe_formats(FILE *out)
 
 const struct sp_command_line sp_export_line = {
 	.forms = "export FORMAT [OPTION]... FILE... -o OUT",
+	.brief = "Formats:\n"
+		 "  html               a page for a browser: flame graph, "
+		 "timeline, tables\n"
+		 "  pprof              profile.proto, gzip: go tool pprof, "
+		 "Parca, Pyroscope\n"
+		 "  speedscope         speedscope's JSON: alloc and live, "
+		 "inlines kept\n"
+		 "  collapsed          one line per stack: flamegraph.pl, "
+		 "inferno\n"
+		 "  dhat, massif, heap_v2\n"
+		 "                     for dh_view.html, ms_print, jeprof\n"
+		 "  json, csv, jsonl   everything; functions; a line for each "
+		 "sample\n"
+		 "\n"
+		 "  -o, --output OUT   file to write; - for standard output\n"
+		 "  --view VIEW        alloc, live, peak, leaks, temporary, "
+		 "mapped: help report\n"
+		 "  --at TIME|NAME     the moment of live and leaks: 2s, 50%, "
+		 "end, a snapshot\n"
+		 "  --from, --to TIME  only what was allocated then\n"
+		 "  --focus, --ignore REGEX\n"
+		 "                     only call stacks with a match, or "
+		 "without one\n"
+		 "  --base OLD         what FILE is compared with (html)\n"
+		 "  --help-all         all options\n",
 	.about = "Write a profile for another program.\n",
 	.describe = describe_formats,
 	.parts =
@@ -95,6 +121,26 @@ const struct sp_command_line sp_export_line = {
 	.refuse = refuse_in_export,
 };
 
+/* What a format is called elsewhere, or was meant to be called; else NULL. */
+static const char *other_name(const char *word)
+{
+	static const char *const others[][2] = {
+		{"svg", "html"},         {"flamegraph", "html"},
+		{"folded", "collapsed"}, {"heap", "heap_v2"},
+		{"jeprof", "heap_v2"},   {"proto", "pprof"},
+		{"ndjson", "jsonl"},     {"text", "csv"},
+	};
+	struct sp_nearest nearest;
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (strcmp(word, others[i][0]) == 0)
+			return others[i][1];
+	sp_nearest_init(&nearest, word);
+	for (const struct sp_export_format *f = sp_export_formats; f->name; f++)
+		sp_nearest_try(&nearest, f->name);
+	return sp_nearest_name(&nearest);
+}
+
 /* The format, which is the first of the words that are no options. */
 static int take_format(const char *word, struct sp_export_request *o,
 		       struct sp_error *err)
@@ -112,6 +158,11 @@ static int take_format(const char *word, struct sp_export_request *o,
 		return sp_error_set(err, -EINVAL, NULL,
 				    "which format? one of %s", names);
 	o->format = sp_export_find(word);
+	if (!o->format && other_name(word))
+		return sp_error_set(err, -EINVAL, NULL,
+				    "there is no format %.20s: did you mean "
+				    "%s?",
+				    word, other_name(word));
 	if (!o->format)
 		return sp_error_set(err, -EINVAL, NULL,
 				    "there is no format %.20s: use one of %s",

@@ -107,6 +107,26 @@ static void describe_options(FILE *out)
 
 const struct sp_command_line sp_lab_line = {
 	.forms = "lab [OPTION]... [FILE]",
+	.brief = "Try ways to sample allocations on a program of which all are "
+		 "known: one that\n"
+		 "was recorded into FILE with SAMPLEPROF_PERIOD=1, or made-up "
+		 "workloads.  Of each\n"
+		 "way: bias, standard deviation, how often its 95 % interval "
+		 "contains the truth.\n"
+		 "\n"
+		 "  --workload NAME    small, tail, large, bursts, ramp, "
+		 "periodic or threads\n"
+		 "  --strategy NAME    one way to sample (default all; "
+		 "--help-all lists them)\n"
+		 "  --site NAME        the function that tables are about\n"
+		 "  --samples N        samples that each strategy is to take "
+		 "in a run, on\n"
+		 "                     average (default 300)\n"
+		 "  --runs N           runs of each strategy (default 1000)\n"
+		 "  --json             everything as JSON\n"
+		 "  --help-all         all options\n"
+		 "\n"
+		 "Exit status: 0 fine, 1 error, 2 usage.\n",
 	.about = "Try ways to sample allocations on a program of which all are "
 		 "known: one that\n"
 		 "was recorded into FILE with SAMPLEPROF_PERIOD=1, or made-up "

@@ -11,9 +11,9 @@ import harness
 
 
 def commands():
-    """Every command that sampleprof help lists."""
-    listed = re.findall(r"^  ([a-z][a-z-]*)(?= |$)", tool("sampleprof", "help"),
-                        re.M)
+    """Every command that sampleprof --help-all lists."""
+    listed = re.findall(r"^  ([a-z][a-z-]*)(?= |$)",
+                        tool("sampleprof", "--help-all"), re.M)
     assert {"run", "ctl", "report", "export", "lab"} <= set(listed), listed
     return listed
 
@@ -38,7 +38,7 @@ class Help(harness.Case):
             self.assertEqual(tool("sampleprof", "help", name), text)
             self.assertRegex(text, rf"\Ausage: sampleprof \S*\b"
                              rf"({name}|report)\b")
-            self.assertIn("--help", options_of(text))
+            self.assertIn("--help", tool("sampleprof", name, "--help-all"))
 
     def test_man_page(self):
         page = os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -50,12 +50,23 @@ class Help(harness.Case):
         self.assertLessEqual(set(commands()), named)
 
     def test_fits_the_screen(self):
-        texts = [tool("sampleprof", "help")]
-        texts += [tool("sampleprof", name, "--help") for name in commands()]
-        texts += [tool("sampleprof-report", "--help"),
-                  tool("sampleprof-lab", "--help")]
-        for line in "".join(texts).splitlines():
-            self.assertLessEqual(len(line), 80, line)
+        """24 lines, of which the shell has the last one; with all options only
+        the width."""
+        for command in ([["sampleprof"], ["sampleprof-report"],
+                         ["sampleprof-lab"]] +
+                        [["sampleprof", name] for name in commands()]):
+            text, whole = (tool(*command, "--help"),
+                           tool(*command, "--help-all"))
+            self.assertLessEqual(len(text.splitlines()), 23, command)
+            for line in (text + whole).splitlines():
+                self.assertLessEqual(len(line), 80, line)
+            named = set(re.findall(r"(?<=[ ,])--[a-z][\w-]*", text))
+            self.assertLessEqual(
+                named - {"--help-all"},
+                set(re.findall(r"(?<=[ ,(])--[a-z][\w-]*", whole)), command)
+            # No reader is sent to what is not there.
+            self.assertEqual("--help-all" in named,
+                             len(whole.splitlines()) > 24, command)
 
     def test_old_names(self):
         """They are the commands, but for the name in the usage."""
@@ -141,11 +152,11 @@ class Completion(harness.Case):
             offered = self.complete("sampleprof", name, "-")
             self.assertEqual(len(offered), len(set(offered)))
             self.assertEqual(
-                set(offered), options_of(tool("sampleprof", name, "--help")),
-                name)
+                set(offered),
+                options_of(tool("sampleprof", name, "--help-all")), name)
         for name in ("sampleprof-report", "sampleprof-lab"):
             self.assertEqual(set(self.complete(name, "--")),
-                             options_of(tool(name, "--help")))
+                             options_of(tool(name, "--help-all")))
 
     def test_values(self):
         for words, want in (

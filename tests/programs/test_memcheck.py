@@ -57,7 +57,7 @@ MORE = [
 
 def formats():
     """The formats that the export command lists."""
-    text = harness.report("export", "--help")
+    text = harness.report("export", "--help-all")
     lines = text.split("Formats:\n")[1].split("\n\n")[0].splitlines()
     return [line.split()[0] for line in lines]
 

@@ -49,6 +49,7 @@ static const char *help(void)
 	FILE *out = fmemopen(text, sizeof(text), "w");
 
 	assert_non_null(out);
+	assert_true(good("--help-all").help);
 	sp_arguments_print_help(out, &sp_report_line, "sampleprof-report");
 	assert_int_equal(fclose(out), 0);
 	return text;
@@ -317,10 +318,11 @@ TEST(help_is_complete)
 		"unit",        "stacks",       "source-path", "timeline",
 		"sizes",       "json",         "json-old",    "csv",
 		"ascii",       "watch",        "debug-path",  "debuginfod",
-		"help",        "version",      "base",        "full-names",
-		"all-frames",  "see-through",  "no-pager",    "last",
-		"metric",      "rss", /* of run: the text of --metric names them
-				       */
+		"help",        "help-all",     "version",     "base",
+		"full-names",  "all-frames",   "see-through", "no-pager",
+		"last",        "metric",       "rss", /* of run: the text of
+						       * --metric names them
+						       */
 		"rss-at-peak",
 	};
 	const char *text = help();
@@ -444,8 +446,10 @@ TEST(rows)
 	assert_int_equal(good("--unit MiB a").unit, SP_TEXT_UNIT_MIB);
 	refused("--granularity word a",
 		"--granularity takes function, file, line, module or address");
-	refused("--by phone a", "--by takes thread, size or phase");
-	refused("--unit MB a", "--unit takes B, KiB, MiB, GiB or auto");
+	refused("--by phone a",
+		"--by takes thread, size or phase: did you mean phase?");
+	refused("--unit MB a",
+		"--unit takes B, KiB, MiB, GiB or auto: did you mean MiB?");
 	refused("--nodefraction 1.001 a",
 		"--nodefraction takes a share from 0 to 1, like 0.005");
 	refused("--nodefraction -1 a",
