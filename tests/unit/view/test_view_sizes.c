@@ -95,7 +95,7 @@ TEST_OF(struct page *page, every_size_has_a_row, setup, page_teardown)
 
 	p->has_classes = true;
 	for (unsigned int i = 0; i < SP_FORMAT_CLASSES; i++) {
-		char want[96];
+		char want[160];
 		uint64_t max = sp_format_class_max(i), row = 16;
 
 		p->classes[i] = (struct sp_class_total){777, 1};
