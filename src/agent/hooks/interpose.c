@@ -185,6 +185,8 @@ SP_EXPORT void *reallocarray(void *old, size_t n, size_t size)
 
 	if (UNLIKELY(__builtin_mul_overflow(n, size, &bytes)))
 		return no_memory();
+	if (UNLIKELY(sp_next.realloc_before))
+		return sp_next.realloc_before(old, bytes);
 	if (UNLIKELY(bytes == 0) || UNLIKELY(sp_filter_may_have(old)))
 		return followed_realloc(old, bytes, SP_ENTRY_REALLOCARRAY);
 	if (UNLIKELY(sp_thread_charge(bytes)))
@@ -270,15 +272,28 @@ SP_EXPORT void free(void *p)
 		sp_next.free(p);
 }
 
+/* Of the program's free, if that is not ours: no other function has those by
+ * which the program frees this object. */
+static bool is_freed_before(void *p)
+{
+	if (!sp_next.free_before)
+		return false;
+	sp_next.free_before(p);
+	return true;
+}
+
 SP_EXPORT void cfree(void *p)
 {
-	free(p);
+	if (!is_freed_before(p))
+		free(p);
 }
 
 /* C23: a program that tests for these finds ours, so they work over an older C
  * library too. */
 SP_EXPORT void free_sized(void *p, size_t n)
 {
+	if (is_freed_before(p))
+		return;
 	if (UNLIKELY(sp_filter_may_have(p)))
 		sp_recorder_free(p);
 	if (sp_next.free_sized)
@@ -289,6 +304,8 @@ SP_EXPORT void free_sized(void *p, size_t n)
 
 SP_EXPORT void free_aligned_sized(void *p, size_t alignment, size_t n)
 {
+	if (is_freed_before(p))
+		return;
 	if (UNLIKELY(sp_filter_may_have(p)))
 		sp_recorder_free(p);
 	if (sp_next.free_aligned_sized)

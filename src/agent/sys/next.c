@@ -137,6 +137,24 @@ static void bypass_own_names(void)
 		sp_next.valloc = valloc_by_aligned;
 }
 
+/* NULL: nothing stands before this library. */
+static void *find_before(const char *symbol)
+{
+	const struct link_map *provider = NULL;
+	void *address = sp_linkmap_global(symbol, &provider);
+
+	return is_last || provider == sp_linkmap_self() ? NULL : address;
+}
+
+static void resolve_before(void)
+{
+	void *address = find_before("free");
+
+	memcpy(&sp_next.free_before, &address, sizeof(address));
+	address = find_before("realloc");
+	memcpy(&sp_next.realloc_before, &address, sizeof(address));
+}
+
 bool sp_next_resolve(void)
 {
 	if (atomic_load_explicit(&resolved, memory_order_acquire))
@@ -149,6 +167,7 @@ bool sp_next_resolve(void)
 #include "agent/sys/next.def"
 #undef SP_NEXT
 	bypass_own_names();
+	resolve_before();
 	atomic_store_explicit(&resolved, 1, memory_order_release);
 	return true;
 }

@@ -26,6 +26,10 @@ struct sp_next {
 #define SP_NEXT(member, symbol, ret, args) bool member##_is_own;
 #include "agent/sys/next.def"
 #undef SP_NEXT
+	/* What the program itself reaches: another, if a malloc stands before
+	 * this library.  Its objects are not of the allocator below. */
+	void (*free_before)(void *);
+	void *(*realloc_before)(void *, size_t);
 };
 
 extern struct sp_next sp_next __attribute__((visibility("hidden")));
