@@ -151,6 +151,18 @@ static void note_diagnosis(struct sp_view_notes *notes,
 	putc('\n', notes->out);
 }
 
+static void note_linked(struct sp_view_notes *notes, const struct sp_profile *p)
+{
+	const char *linked = sp_profile_info(p, "allocator.linked");
+
+	if (!linked || !*linked)
+		return;
+	fputs("linked into the program, and seen at its entries: ",
+	      sp_view_note(notes));
+	sp_text_print(notes->out, linked);
+	putc('\n', notes->out);
+}
+
 /* Of a process that was running before. */
 static void note_attached(struct sp_view_notes *notes,
 			  const struct sp_profile *p)
@@ -479,6 +491,7 @@ void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,
 	note_lack(&notes, p);
 	note_empty_view(&notes, analysis);
 	note_diagnosis(&notes, p);
+	note_linked(&notes, p);
 	note_attached(&notes, p);
 	note_programs(&notes, p);
 	note_seeds(&notes, p);

@@ -186,7 +186,10 @@ class Run(Command):
         self.assertEqual(self.files(), [])
 
     def test_own_malloc(self):
-        done = self.sampleprof("run", harness.target("program_own_malloc"))
+        stripped = os.path.join(self.dir, "stripped")
+        subprocess.run(["strip", "-o", stripped,
+                        harness.target("program_own_malloc")], check=True)
+        done = self.sampleprof("run", stripped)
         self.assertRegex(done.stderr, r"\Asampleprof: malloc of this process is "
                          r"defined by .*\nsampleprof: no allocation was seen\n")
 

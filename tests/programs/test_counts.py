@@ -15,6 +15,7 @@ requests are larger.
 
 import os
 import subprocess
+import unittest
 
 import harness
 
@@ -107,6 +108,47 @@ class Counts(harness.Case):
                     harness.target(f"{program}_{library}"),
                     *WITHOUT.get((program, name), ()), threads=8, rounds=4)
                 self.assertIn(library, profile.settings["allocator"])
+
+    @unittest.skipUnless(harness.MACHINE == "x86_64", "other machines")
+    def test_in_the_program(self):
+        """jemalloc linked statically: its functions are seen at their entries."""
+        for pie in ("pie", "no-pie"):
+            for program, more in (("entries", ["nopvalloc"]), ("operators", [])):
+                with self.subTest(program=program, pie=pie):
+                    target = harness.target(f"program_{program}_static_{pie}")
+                    _, profile = self.check(target, *more, threads=8, rounds=4)
+                    self.assertEqual(profile.settings["allocator.linked"],
+                                     "malloc (jemalloc)")
+                    self.assertNotIn("unseen", profile.settings)
+                    self.assertIn("linked into the program, and seen at its "
+                                  "entries: malloc (jemalloc)",
+                                  harness.report(profile.path))
+
+    @unittest.skipUnless(harness.MACHINE == "x86_64", "other machines")
+    def test_in_the_program_as_without_us(self):
+        """What fails, what throws, and errno; also when every call is sampled."""
+        for program, more, keys in (
+                ("entries", ["nopvalloc"], ("failures", "errno_changes")),
+                ("operators", [], ("thrown",))):
+            target = harness.target(f"program_{program}_static_pie")
+            alone = self.execute(target, 2, 2, *more, shim=False)
+            for period in ("1", "512K"):
+                under = self.execute(target, 2, 2, *more, period=period,
+                                     max_file="256M")
+                for key in keys:
+                    self.assertEqual(under.values()[key], alone.values()[key])
+                if program == "entries":
+                    self.assertEqual(under.values()["counted_failures"], (0, 0))
+
+    @unittest.skipUnless(harness.MACHINE == "x86_64", "other machines")
+    def test_prefix_in_the_program(self):
+        """Beside the C library's malloc; functions that call each other, keep
+        registers that others may change, and have no aligned stack."""
+        for threads in (1, 8):
+            _, profile = self.check(harness.target("program_linked"),
+                                    threads=threads, rounds=6)
+            self.assertEqual(profile.settings["allocator.linked"],
+                             "je_malloc (jemalloc)")
 
     def test_c_entry_points(self):
         for name in ALLOCATORS:

@@ -161,7 +161,9 @@ class Hosts(harness.Case):
             self.assertNotIn("exact", text)
 
     def test_own_malloc(self):
-        path = harness.target("program_own_malloc")
+        path = os.path.join(self.dir, "stripped")
+        subprocess.run(["strip", "-o", path,
+                        harness.target("program_own_malloc")], check=True)
         text = self.check_bypassed(self.execute(path, 100, period=1))
         self.assertIn(path, text)
 

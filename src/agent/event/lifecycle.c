@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "agent/divert/divert.h"
 #include "agent/event/look.h"
 #include "agent/event/maps.h"
 #include "agent/event/marks.h"
@@ -34,6 +35,7 @@
 #include "agent/process/process.h"
 #include "agent/sampling/checkin.h"
 #include "agent/sampling/suspend.h"
+#include "agent/sys/allocator.h"
 #include "agent/sys/diag.h"
 #include "agent/sys/hooks.h"
 #include "agent/sys/next.h"
@@ -313,6 +315,12 @@ static void explain_bypass(void)
 	sp_inside_resume_counting(&pause);
 }
 
+static void divert_families(void)
+{
+	if (sp_divert_begin(sp_divert_enter))
+		sp_allocator_note_other();
+}
+
 /* Only glibc gives arguments to constructors. */
 static void __attribute__((constructor)) construct(void)
 {
@@ -332,6 +340,7 @@ static void __attribute__((constructor)) construct(void)
 		rest_thread(t);
 		return;
 	}
+	divert_families();
 	explain_bypass();
 	finish_start(t);
 	sp_thread_life_resume(t, &mark);

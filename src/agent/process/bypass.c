@@ -6,9 +6,11 @@
  */
 #include "agent/process/process.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "agent/divert/divert.h"
 #include "agent/sys/linkmap.h"
 #include "agent/sys/next.h"
 #include "agent/sys/sys.h"
@@ -41,15 +43,73 @@ static bool is_operator(const char *entry)
 	return entry[0] == '_';
 }
 
-static void note_entry(struct sp_process *process, const char *entry)
-{
-	const size_t at = strlen(process->unseen);
+#define TEXT_BYTES sizeof(((struct sp_process *)NULL)->unseen)
+static_assert(TEXT_BYTES == sizeof(((struct sp_process *)NULL)->linked),
+	      "note_entry");
 
-	if (at + 1 + strlen(entry) >= sizeof(process->unseen))
+static void note_entry(char text[TEXT_BYTES], const char *separator,
+		       const char *entry)
+{
+	const size_t at = strlen(text);
+
+	if (at + strlen(separator) + strlen(entry) >= TEXT_BYTES)
 		return;
 	if (at)
-		process->unseen[at] = ' ';
-	strcpy(process->unseen + at + (at > 0), entry);
+		strcpy(text + at, separator);
+	strcpy(text + strlen(text), entry);
+}
+
+static void note_unseen(struct sp_process *process, const char *entry)
+{
+	note_entry(process->unseen, " ", entry);
+}
+
+/* ---- what is linked in ---- */
+
+static bool is_diverted(const char *prefix)
+{
+	const struct sp_divert_families *families = sp_divert_found();
+
+	for (unsigned int i = 0; i < families->n; i++)
+		if (strcmp(families->list[i].prefix, prefix) == 0)
+			return families->list[i].is_diverted;
+	return false;
+}
+
+static void explain_family(struct sp_process *process,
+			   const struct sp_divert_family *f)
+{
+	char name[SP_DIVERT_PREFIX + sizeof("malloc (jemalloc)")];
+	char culprit[SP_DIVERT_PREFIX + SP_DIVERT_NAME + 1];
+
+	strcpy(name, f->prefix);
+	strcpy(name + strlen(name), "malloc");
+	if (f->is_diverted) {
+		if (sp_divert_is_jemalloc(f))
+			strcpy(name + strlen(name), " (jemalloc)");
+		note_entry(process->linked, ", ", name);
+		return;
+	}
+	strcpy(culprit, f->prefix);
+	strcpy(culprit + strlen(culprit), f->culprit);
+	strcpy(culprit + strlen(culprit), " ");
+	/* Without a prefix it stands before this library, which is said. */
+	if (!f->prefix[0]) {
+		sp_process_diagnose(process, culprit, f->why, "");
+		return;
+	}
+	note_unseen(process, name);
+	sp_process_diagnose(process,
+			    "linked into the program, and not seen: ", culprit,
+			    f->why);
+}
+
+static void explain_families(struct sp_process *process)
+{
+	const struct sp_divert_families *families = sp_divert_found();
+
+	for (unsigned int i = 0; i < families->n; i++)
+		explain_family(process, &families->list[i]);
 }
 
 /* ---- what stands before this library ---- */
@@ -61,6 +121,7 @@ static const struct link_map *provider_before_us(const char *entry)
 	const struct link_map *map = NULL;
 
 	if (!sp_linkmap_global(entry, &map) || map == sp_linkmap_self() ||
+	    (map == sp_linkmap_first() && is_diverted("")) ||
 	    (is_operator(entry) && !sp_linkmap_find(map, "malloc")))
 		return NULL;
 	return map;
@@ -76,7 +137,7 @@ static void explain_before_us(struct sp_process *process)
 
 		if (!map)
 			continue;
-		note_entry(process, entries[i]);
+		note_unseen(process, entries[i]);
 		is_malloc |= i == 0;
 		if (!first)
 			first = map;
@@ -113,10 +174,10 @@ static void explain_valgrind(struct sp_process *process)
 	memcpy(&allocate, &address, sizeof(address));
 	is_malloc_seen = is_counted(allocate, sp_next.free);
 	if (!is_malloc_seen)
-		note_entry(process, "malloc");
+		note_unseen(process, "malloc");
 	if (sp_next.new_plain && !sp_next.new_plain_is_own &&
 	    !is_counted(sp_next.new_plain, sp_next.delete_plain))
-		note_entry(process, "_Znwm");
+		note_unseen(process, "_Znwm");
 	if (!is_malloc_seen)
 		sp_process_diagnose(
 			process,
@@ -132,6 +193,7 @@ static void explain_valgrind(struct sp_process *process)
 void sp_process_explain_bypass(struct sp_process *process)
 {
 	explain_before_us(process);
+	explain_families(process);
 	if (!process->unseen[0] && sp_sys_is_valgrind())
 		explain_valgrind(process);
 }

@@ -546,6 +546,8 @@ void sp_process_describe_late(const struct sp_process *process,
 	struct emitter e = {emit, arg};
 
 	emit_setting(&e, "allocator", sp_next_provider());
+	if (process->linked[0])
+		emit_setting(&e, "allocator.linked", process->linked);
 	emit_setting(&e, "unwinder", sp_stack_unwinder());
 	if (process->unseen[0])
 		emit_setting(&e, "unseen", process->unseen);
@@ -555,9 +557,7 @@ void sp_process_describe_late(const struct sp_process *process,
 
 void sp_process_describe_end(sp_process_emit *emit, void *arg)
 {
-	struct emitter e = {emit, arg};
-
-	emit_title(&e, "title.end");
+	emit_title(&(struct emitter){emit, arg}, "title.end");
 }
 
 void sp_process_diagnose(struct sp_process *process, const char *a,

@@ -65,6 +65,7 @@ struct sp_process {
 	bool is_sandboxed;
 	int file_error; /* why there is no file, negative errno */
 	char diagnosis[512];
+	char linked[256]; /* mallocs of the program that are diverted */
 	char unseen[256]; /* the functions of bypass.c, by name */
 	/* A page that a forked child does not have as it was: it is zero there
 	 * (`is_wiped`), or not there.  NULL: there is none. */

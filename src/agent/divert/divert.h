@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * An allocator that is linked into the executable is reached by no interposed
+ * call: the calls are direct.  So the entries of its functions lead to us.
+ *
+ * A family is the functions that belong together under a prefix: none, or one
+ * that ends in "je_", or "_rjem_".  All of them are diverted, or none.
+ */
+enum sp_divert_does {
+	SP_DIVERT_ALLOCATES,
+	SP_DIVERT_STORES, /* the object's address, where the first argument is
+			   */
+	SP_DIVERT_MOVES,
+	SP_DIVERT_RESIZES, /* in place, or not at all */
+	SP_DIVERT_FREES,
+	SP_DIVERT_ANSWERS, /* what RESIZES asks; not diverted */
+};
+
+struct sp_divert_name {
+	const char *name;
+	uint8_t bytes; /* of the name */
+	uint8_t does, entry;
+	int8_t size, times, old;
+};
+
+#define SP_DIVERT_NAMES 39u
+#define SP_DIVERT_NAME  48u /* bytes of the longest, at most */
+extern const struct sp_divert_name sp_divert_names[SP_DIVERT_NAMES]
+	__attribute__((visibility("hidden")));
+
+typedef uintptr_t sp_divert_below(uintptr_t, uintptr_t, uintptr_t, uintptr_t,
+				  uintptr_t, uintptr_t);
+
+struct sp_divert_function {
+	const struct sp_divert_name *name;
+	sp_divert_below *below; /* the function as it was */
+	sp_divert_below *answers;
+	uintptr_t entry; /* 0: the family has none of that name */
+	size_t bytes;    /* of its code */
+};
+
+#define SP_DIVERT_PREFIX 32u
+struct sp_divert_family {
+	char prefix[SP_DIVERT_PREFIX];
+	struct sp_divert_function functions[SP_DIVERT_NAMES];
+	bool is_diverted;
+	bool is_ambiguous; /* two functions have one name */
+	/* Why it is not: a name without the prefix, and what of that. */
+	const char *culprit, *why;
+};
+
+#define SP_DIVERT_FAMILIES 4u
+struct sp_divert_families {
+	struct sp_divert_family list[SP_DIVERT_FAMILIES];
+	unsigned int n;
+};
+
+/*
+ * Find the families of the executable, and divert them; false: none is. `enter`
+ * gets the calls: it is jumped to as the function was, but the address of its
+ * struct sp_divert_function is in r11, and what was in r11 is 16 bytes below
+ * the stack pointer.  Context: cold, at the start, while there is one thread.
+ */
+bool sp_divert_begin(void (*enter)(void));
+
+/* Those that were found; by its names, one is jemalloc's. */
+const struct sp_divert_families *sp_divert_found(void);
+bool sp_divert_is_jemalloc(const struct sp_divert_family *family);
+
+/* Ours: hooks/interpose_divert_x86_64.c. */
+void sp_divert_enter(void) __attribute__((visibility("hidden")));

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Nothing is diverted: what instructions do elsewhere is not known. */
+#include "agent/divert/divert.h"
+
+#include "agent/sys/poison.h"
+
+static const struct sp_divert_families none;
+
+bool sp_divert_begin(void (*enter)(void))
+{
+	(void)enter;
+	return false;
+}
+
+const struct sp_divert_families *sp_divert_found(void)
+{
+	return &none;
+}
+
+bool sp_divert_is_jemalloc(const struct sp_divert_family *family)
+{
+	(void)family;
+	return false;
+}
+
+void sp_divert_enter(void)
+{
+}
