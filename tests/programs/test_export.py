@@ -544,7 +544,7 @@ class Export(harness.Case):
         for arguments, words in (
                 (("export",), "which format? one of pprof, "),
                 (("export", "pprof"), "no -o OUT was given"),
-                (("export", "ppro", path, "-o", "x"), "there is no format ppro: use one of pprof"),
+                (("export", "ppro", path, "-o", "x"), "there is no format ppro: did you mean pprof?"),
                 (("export", "pprof", "-o", "x"), "no FILE was given"),
                 (("export", "pprof", path, "-o"), "--output takes a path"),
                 (("export", "pprof", path, "-ox", "--top", "3"),
