@@ -93,16 +93,19 @@ static void print_orders(const struct sp_target *target)
 		print_order(&orders.queue[++i % SP_FORMAT_ORDERS]);
 }
 
-static int print_status(const struct sp_target *target)
+static int print_status(struct sp_target *target)
 {
 	const struct sp_load_needs needs = {.no_code = true,
 					    .while_written = true};
-	const char *path = target->file;
+	const char *path;
 	const struct sp_stretch *last;
 	struct sp_question question;
 	struct sp_profile *p;
 	struct sp_error err;
 
+	if (sp_target_read(target, &err) < 0)
+		return sp_console_fail_with(&err);
+	path = target->file;
 	sp_question_init(&question);
 	if (sp_load(&path, 1, &question, &needs, NULL, NULL, &p, &err) < 0) {
 		err.file = err.file ? target->path : NULL;

@@ -21,6 +21,7 @@
 #include "attach/suitable.h"
 #include "attach/worker.h"
 #include "base/clock.h"
+#include "base/patience.h"
 #include "base/proc.h"
 #include "format/layout.h"
 
@@ -563,7 +564,7 @@ int sp_attach_sees_our_files(uint64_t pid, struct sp_error *err)
 	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", thread);
 	can_ask = stat(path, &st) == 0;
 	snprintf(path, sizeof(path), "/proc/%d/root", thread);
-	can_ask = can_ask && stat(path, &root) == 0;
+	can_ask = can_ask && sp_patience_stat(AT_FDCWD, path, &root) == 0;
 	if (!can_ask)
 		return sp_suitable_check(pid, &is_filtered, err);
 	if (stat("/proc/self/ns/mnt", &here) != 0 || here.st_ino != st.st_ino)

@@ -16,6 +16,7 @@
 #include "base/proc.h"
 #include "control/dynsym.h"
 #include "control/mapped.h"
+#include "control/target.h"
 #include "format/attach.h"
 
 #define VDSO_BYTES 8192u /* its code is in these */
@@ -25,41 +26,35 @@
 /* The mapped file itself or, if it is our library, which may be a memory file
  * there, that of our own path. */
 static int open_mapped_file(const struct sp_image *image, int dir,
-			    const struct sp_proc_map *m)
+			    const struct sp_proc_map *m,
+			    struct sp_mapped_room *room)
 {
 	int fd = sp_mapped_open(dir, m, false);
+	const int r = fd < 0 ? 0 : sp_mapped_check_elf(fd);
 
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
 	if (fd >= 0)
-		fd = sp_mapped_keep(dir, fd);
+		fd = sp_mapped_keep(fd, room);
 	return fd >= 0 || fd == -ETIMEDOUT
 		       ? fd
 		       : sp_library_open_same(image->pid, m->start, m->path);
 }
 
-static bool is_elf_file(int fd)
-{
-	char magic[SELFMAG];
-
-	return pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
-	       memcmp(magic, ELFMAG, SELFMAG) == 0;
-}
-
 /* Only the mapping of its first bytes gives the start of an object. */
 static int report_mapping(struct sp_image *image, int dir,
-			  const struct sp_proc_map *m, struct sp_error *err)
+			  const struct sp_proc_map *m,
+			  struct sp_mapped_room *room, struct sp_error *err)
 {
-	int fd = m->offset ? -1 : open_mapped_file(image, dir, m);
+	int fd = m->offset ? -1 : open_mapped_file(image, dir, m, room);
 
 	if (fd == -ETIMEDOUT)
-		return sp_error_set(err, fd, NULL,
-				    "process %d: its file %.120s was not "
-				    "answered in %u ms: a process serves its "
-				    "file system, which may be stopped",
-				    image->pid, m->path,
-				    sp_patience_waited_ms());
-	if (fd >= 0 &&
-	    (!is_elf_file(fd) || !dwfl_report_elf(image->dwfl, m->path, m->path,
-						  fd, m->start, false)))
+		return sp_target_explain_silence((uint64_t)image->pid, m->path,
+						 err);
+	if (fd >= 0 && !dwfl_report_elf(image->dwfl, m->path, m->path, fd,
+					m->start, false))
 		close(fd);
 	return 0;
 }
@@ -69,6 +64,7 @@ static int report_mappings(struct sp_image *image, struct sp_error *err)
 	const int dir = sp_proc_open((uint64_t)image->pid);
 	FILE *maps = dir < 0 ? NULL : sp_proc_stream(dir, "maps");
 	int r = maps ? 0 : dir < 0 ? dir : -errno;
+	struct sp_mapped_room room_left = sp_mapped_room();
 	struct sp_proc_map mapping;
 	char *line = NULL;
 	size_t room = 0;
@@ -80,7 +76,8 @@ static int report_mappings(struct sp_image *image, struct sp_error *err)
 	dwfl_report_begin(image->dwfl);
 	while (r == 0 && getline(&line, &room, maps) > 0)
 		if (sp_proc_parse_map(line, &mapping) && mapping.file.inode)
-			r = report_mapping(image, dir, &mapping, err);
+			r = report_mapping(image, dir, &mapping, &room_left,
+					   err);
 	dwfl_report_end(image->dwfl, NULL, NULL);
 	free(line);
 	if (maps)

@@ -204,8 +204,7 @@ static int check_executable(uint64_t pid, struct sp_error *err)
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", thread_of(pid));
-	fd = sp_patience_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK,
-			      0);
+	fd = sp_patience_open(AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
 	/* Neither a kernel thread nor a process that ends has one. */
 	if (fd == -ENOENT && !is_of_kernel(pid))
 		return sp_error_set(err, -ESRCH, NULL,

@@ -4,19 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/futex.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/deputy.h"
 
 /* What linux/openat2.h has, which older systems do not. */
 #ifndef SYS_openat2
@@ -24,174 +19,117 @@
 #endif
 #define RESOLVE_FROM_CACHE 0x20
 
-#define STACK_BYTES 65536u
-#define BYTES_MAX   (1u << 20)
-#define LEAST_NS    20000000u
-#define FORGET_NS   60000000000ull
-#define LEFT_MAX    64u
+#define BYTES_MAX                                                              \
+	(1u << 20)   /* SP_DEPUTY_BYTES has room for a job with them           \
+		      */
+#define IS_OPEN (-1) /* for flags */
 
 struct how {
 	uint64_t flags, mode, resolve;
 };
 
-/* The kernel writes to it as long as the call goes on, so the caller and the
- * thread have a share each, and whoever gives up the last one frees it. */
+/* In the room of a deputy. */
 struct job {
-	long number, args[6], result;
-	size_t room;
-	bool is_left; /* the caller waits no more */
-	_Atomic int shares;
-	_Atomic uint32_t has_result; /* a futex */
-	union {
-		struct {
-			struct how how;
-			char path[PATH_MAX];
-		} open;
-		struct {
-			struct stat st;
-			char path[PATH_MAX];
-		} stat;
-		struct {
-			struct iovec here, there;
-		} memory;
-	} in;
-	char bytes[];
+	sp_patience_call *call;
+	bool has_own_data; /* else it gets the job */
+	int flags;         /* how the child opens what it is called with */
+	int other;         /* of the child, or -1 */
+	size_t bytes;
+	off_t at;
+	struct how how;
+	struct stat st;
+	char path[PATH_MAX]; /* "": that of `other` */
+	_Alignas(16) char data[];
 };
 
-static _Atomic uint64_t missed_ns; /* when; 0: never */
-static _Atomic uint64_t time_ns = SP_PATIENCE_NS;
+struct question {
+	struct sp_deputy deputy;
+	struct sp_deputy_call call;
+	struct job *job;
+};
+
 static _Atomic uint64_t waited_ns;
-static _Atomic unsigned int n_left;
-
-static uint64_t get_time(void)
-{
-	const uint64_t missed = atomic_load(&missed_ns);
-
-	return missed && sp_clock_ns() - missed < FORGET_NS
-		       ? atomic_load(&time_ns)
-		       : SP_PATIENCE_NS;
-}
-
-static void note_miss(uint64_t ns)
-{
-	atomic_store(&waited_ns, ns);
-	atomic_store(&time_ns, ns / 2 > LEAST_NS ? ns / 2 : LEAST_NS);
-	atomic_store(&missed_ns, sp_clock_ns());
-}
 
 unsigned int sp_patience_waited_ms(void)
 {
 	return (unsigned int)(atomic_load(&waited_ns) / 1000000u);
 }
 
-static struct job *new_job(size_t bytes, long number)
+void sp_patience_rest(void)
 {
-	struct job *job =
-		mmap(NULL, sizeof(*job) + bytes, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (job == MAP_FAILED)
-		return NULL;
-	job->number = number;
-	job->room = bytes;
-	atomic_store(&job->shares, 2);
-	return job;
+	sp_deputy_rest();
 }
 
-static void give_up(struct job *job)
+/* 0: not known without asking. */
+static uint64_t device_of(int fd)
 {
-	if (atomic_fetch_sub(&job->shares, 1) != 1)
-		return;
-	if (job->is_left) {
-		if (job->result >= 0 &&
-		    (job->number == SYS_openat || job->number == SYS_openat2))
-			close((int)job->result);
-		atomic_fetch_sub(&n_left, 1);
-	}
-	munmap(job, sizeof(*job) + job->room);
+	struct statx known;
+
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE,
+		     &known) == 0
+		       ? (uint64_t)known.stx_dev_major << 32 |
+				 known.stx_dev_minor
+		       : 0;
 }
 
-static void *make_call(void *arg)
-{
-	struct job *job = arg;
-	const long *a = job->args;
+/* ---- a call ---- */
 
-	job->result = syscall(job->number, a[0], a[1], a[2], a[3], a[4], a[5]);
-	if (job->result < 0)
-		job->result = -errno;
-	atomic_store(&job->has_result, 1);
-	syscall(SYS_futex, &job->has_result, FUTEX_WAKE_PRIVATE, 1, NULL, NULL,
-		0);
-	give_up(job);
-	return NULL;
+static void name_own(char path[PATH_MAX], int fd)
+{
+	snprintf(path, PATH_MAX, "/proc/self/fd/%d", fd);
 }
 
-/* False: there is none in that time. */
-static bool wait_for_result(struct job *job, uint64_t ns)
+static long make_call(void *room, const int fds[2])
 {
-	const uint64_t until = sp_clock_ns() + ns;
+	struct job *job = room;
+	void *arg = job->has_own_data ? job->data : room;
+	char path[PATH_MAX];
+	long r;
+	int fd;
 
-	while (!atomic_load(&job->has_result)) {
-		const uint64_t now = sp_clock_ns();
-		struct timespec left;
-
-		if (now >= until)
-			return false;
-		left.tv_sec = (time_t)((until - now) / 1000000000u);
-		left.tv_nsec = (long)((until - now) % 1000000000u);
-		syscall(SYS_futex, &job->has_result, FUTEX_WAIT_PRIVATE, 0,
-			&left, NULL, 0);
-	}
-	return true;
+	job->other = fds[1];
+	if (job->flags == IS_OPEN)
+		return job->call(fds[0], arg);
+	name_own(path, fds[0]);
+	fd = open(path, job->flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	r = job->call(fd, arg);
+	close(fd);
+	return r;
 }
 
-/* Signals are the caller's. */
-static bool start_thread(struct job *job, pthread_t *ret)
+static int begin(struct question *q, sp_patience_call *call, int fd, int flags,
+		 size_t bytes)
 {
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	int r;
+	const int r = sp_deputy_take(&q->deputy);
 
-	if (pthread_attr_init(&attributes) != 0)
-		return false;
-	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(ret, &attributes, make_call, job);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
-	return r == 0;
+	if (r < 0)
+		return r;
+	q->call = (struct sp_deputy_call){
+		.call = make_call,
+		.fds = {fd, -1},
+		.device = fd >= 0 ? device_of(fd) : 0,
+	};
+	q->job = q->deputy.room;
+	q->job->call = call;
+	q->job->has_own_data = false;
+	q->job->flags = flags;
+	q->job->bytes = bytes;
+	return 0;
 }
 
-/* Frees the job after its bytes are copied. */
-static long finish(struct job *job, void *to, const void *from, size_t bytes)
+/* bytes 0: as many as the result. */
+static long finish(struct question *q, void *to, const void *from, size_t bytes)
 {
-	const uint64_t ns = get_time();
-	long result = -ETIMEDOUT;
-	bool is_started;
-	pthread_t thread;
+	uint64_t ns;
+	const long result = sp_deputy_ask(&q->deputy, &q->call, &ns);
 
-	if (atomic_load(&n_left) >= LEFT_MAX) {
-		munmap(job, sizeof(*job) + job->room);
-		return result;
-	}
-	is_started = start_thread(job, &thread);
-	/* The user has as many threads as he may have: it is asked here. */
-	if (!is_started)
-		make_call(job);
-	if (!is_started || wait_for_result(job, ns)) {
-		result = job->result;
-		if (result >= 0 && to)
-			memcpy(to, from, bytes ? bytes : (size_t)result);
-		if (is_started)
-			pthread_join(thread, NULL);
-	} else {
-		note_miss(ns);
-		job->is_left = true;
-		atomic_fetch_add(&n_left, 1);
-		pthread_detach(thread);
-	}
-	give_up(job);
+	if (result == -ETIMEDOUT && ns)
+		atomic_store(&waited_ns, ns);
+	if (result >= 0 && to)
+		memcpy(to, from, bytes ? bytes : (size_t)result);
+	sp_deputy_release(&q->deputy);
 	return result;
 }
 
@@ -206,6 +144,20 @@ bool sp_patience_has_disk(int fd)
 	       S_ISREG(known.stx_mode) && known.stx_dev_major;
 }
 
+long sp_patience_ask(int place, int flags, sp_patience_call *call, void *data,
+		     size_t bytes)
+{
+	struct question q;
+	const int r = bytes > BYTES_MAX ? -E2BIG
+					: begin(&q, call, place, flags, bytes);
+
+	if (r < 0)
+		return r;
+	q.job->has_own_data = true;
+	memcpy(q.job->data, data, bytes);
+	return finish(&q, data, q.job->data, bytes);
+}
+
 /* What the kernel has of the names is nobody else's to answer. */
 static int open_from_cache(int dir, const char *path, int flags,
 			   uint64_t resolve)
@@ -217,81 +169,172 @@ static int open_from_cache(int dir, const char *path, int flags,
 	return fd < 0 ? -errno : (int)fd;
 }
 
+/* Of what the kernel knows on its way the last is it. */
+static uint64_t device_on_way(int dir, const char *path, uint64_t resolve)
+{
+	char *way = strdup(path), *slash = way;
+	uint64_t device = 0;
+	int fd = -1;
+
+	while (slash && fd < 0) {
+		fd = open_from_cache(dir, *way ? way : "/", O_PATH | O_CLOEXEC,
+				     resolve);
+		slash = *way ? strrchr(way, '/') : NULL;
+		if (slash)
+			*slash = '\0';
+	}
+	free(way);
+	if (fd >= 0) {
+		device = device_of(fd);
+		close(fd);
+	} else if (dir >= 0) {
+		device = device_of(dir);
+	}
+	return device;
+}
+
+/* The child is another process than we are, with other descriptors. */
+static bool set_path(struct question *q, int dir, const char *path,
+		     uint64_t resolve)
+{
+	static const char self[] = "/proc/self/", own[] = "/proc/self/fd/";
+	char number[16] = "", *to = q->job->path;
+
+	*to = '\0';
+	if (!*path)
+		return true;
+	if (strncmp(path, own, sizeof(own) - 1) == 0) {
+		q->call.fds[1] = atoi(path + sizeof(own) - 1);
+		q->call.device = device_of(q->call.fds[1]);
+		return true;
+	}
+	q->call.device = device_on_way(dir, path, resolve);
+	return strncmp(path, self, sizeof(self) - 1) == 0 &&
+			       readlink("/proc/self", number,
+					sizeof(number) - 1) > 0
+		       ? snprintf(to, PATH_MAX, "/proc/%s/%s", number,
+				  path + sizeof(self) - 1) < PATH_MAX
+		       : snprintf(to, PATH_MAX, "%s", path) < PATH_MAX;
+}
+
+static long call_open(int dir, void *arg)
+{
+	struct job *job = arg;
+	long fd;
+
+	if (job->other >= 0)
+		name_own(job->path, job->other);
+	fd = job->how.resolve ? syscall(SYS_openat2, dir, job->path, &job->how,
+					sizeof(job->how))
+			      : openat(dir, job->path, (int)job->how.flags);
+	return fd < 0 ? -errno : fd;
+}
+
 int sp_patience_open(int dir, const char *path, int flags, uint64_t resolve)
 {
 	/* To open more than a path is a question of its own. */
-	const int fd = flags & O_PATH
-			       ? open_from_cache(dir, path, flags, resolve)
+	int r = flags & O_PATH ? open_from_cache(dir, path, flags, resolve)
 			       : -EAGAIN;
-	struct job *job;
+	struct question q;
 
-	if (fd >= 0 || resolve & RESOLVE_FROM_CACHE)
-		return fd;
-	if (strlen(path) >= PATH_MAX)
-		return -ENAMETOOLONG;
-	job = new_job(0, resolve ? SYS_openat2 : SYS_openat);
-	if (!job)
-		return -ENOMEM;
-	strcpy(job->in.open.path, path);
-	job->in.open.how =
-		(struct how){.flags = (uint64_t)flags, .resolve = resolve};
-	job->args[0] = dir;
-	job->args[1] = (long)job->in.open.path;
-	job->args[2] = resolve ? (long)&job->in.open.how : flags;
-	job->args[3] = resolve ? (long)sizeof(job->in.open.how) : 0;
-	return (int)finish(job, NULL, NULL, 0);
+	if (r >= 0 || resolve & RESOLVE_FROM_CACHE)
+		return r;
+	r = begin(&q, call_open, dir, IS_OPEN, 0);
+	if (r < 0)
+		return r;
+	q.job->how = (struct how){.flags = (uint64_t)flags, .resolve = resolve};
+	q.call.gives_descriptor = true;
+	if (set_path(&q, dir, path, resolve))
+		return (int)finish(&q, NULL, NULL, 0);
+	sp_deputy_release(&q.deputy);
+	return -ENAMETOOLONG;
+}
+
+static long call_stat(int fd, void *arg)
+{
+	struct job *job = arg;
+
+	if (job->other >= 0)
+		name_own(job->path, job->other);
+	return fstatat(fd, job->path, &job->st, AT_EMPTY_PATH) < 0 ? -errno : 0;
 }
 
 int sp_patience_stat(int fd, const char *path, struct stat *ret)
 {
-	struct job *job;
+	struct question q;
+	int r;
 
 	if (!*path && sp_patience_has_disk(fd))
 		return fstat(fd, ret) < 0 ? -errno : 0;
-	job = new_job(0, SYS_newfstatat);
-	if (!job)
-		return -ENOMEM;
-	strncpy(job->in.stat.path, path, PATH_MAX - 1);
-	job->args[0] = fd;
-	job->args[1] = (long)job->in.stat.path;
-	job->args[2] = (long)&job->in.stat.st;
-	job->args[3] = AT_EMPTY_PATH;
-	return (int)finish(job, ret, &job->in.stat.st, sizeof(*ret));
+	r = begin(&q, call_stat, fd, IS_OPEN, 0);
+	if (r < 0)
+		return r;
+	if (set_path(&q, fd, path, 0))
+		return (int)finish(&q, ret, &q.job->st, sizeof(*ret));
+	sp_deputy_release(&q.deputy);
+	return -ENAMETOOLONG;
+}
+
+static long call_read(int fd, void *arg)
+{
+	struct job *job = arg;
+	const ssize_t n = pread(fd, job->data, job->bytes, job->at);
+
+	if (n < 0 || (job->other >= 0 &&
+		      pwrite(job->other, job->data, (size_t)n, job->at) != n))
+		return n < 0 ? -errno : -EIO;
+	return n;
+}
+
+bool sp_patience_is_place(int fd)
+{
+	const int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && flags & O_PATH;
+}
+
+static ssize_t read_to(int fd, int copy, void *to, size_t bytes, off_t at)
+{
+	const int flags = fcntl(fd, F_GETFL);
+	struct question q;
+	const int r = flags < 0 ? -EBADF
+				: begin(&q, call_read, fd,
+					flags & O_PATH ? O_RDONLY : IS_OPEN,
+					bytes < BYTES_MAX ? bytes : BYTES_MAX);
+
+	if (r < 0)
+		return r;
+	q.call.fds[1] = copy;
+	q.job->at = at;
+	return finish(&q, to, q.job->data, 0);
 }
 
 ssize_t sp_patience_read(int fd, void *to, size_t bytes, off_t at)
 {
-	const size_t n = bytes < BYTES_MAX ? bytes : BYTES_MAX;
-	struct job *job;
 	ssize_t r;
 
-	if (sp_patience_has_disk(fd)) {
-		r = pread(fd, to, n, at);
-		return r < 0 ? -errno : r;
-	}
-	job = new_job(n, SYS_pread64);
-	if (!job)
-		return -ENOMEM;
-	job->args[0] = fd;
-	job->args[1] = (long)job->bytes;
-	job->args[2] = (long)n;
-	job->args[3] = (long)at;
-	return finish(job, to, job->bytes, 0);
+	if (!sp_patience_has_disk(fd) || sp_patience_is_place(fd))
+		return read_to(fd, -1, to, bytes, at);
+	r = pread(fd, to, bytes < BYTES_MAX ? bytes : BYTES_MAX, at);
+	return r < 0 ? -errno : r;
+}
+
+ssize_t sp_patience_copy(int fd, int copy, size_t bytes, off_t at)
+{
+	return read_to(fd, copy, NULL, bytes, at);
 }
 
 ssize_t sp_patience_memory(pid_t pid, uint64_t from, void *to, size_t bytes)
 {
-	const size_t n = bytes < BYTES_MAX ? bytes : BYTES_MAX;
-	struct job *job = new_job(n, SYS_process_vm_readv);
+	char path[32];
+	ssize_t r;
+	int fd;
 
-	if (!job)
-		return -ENOMEM;
-	job->in.memory.here = (struct iovec){job->bytes, n};
-	job->in.memory.there = (struct iovec){(void *)(uintptr_t)from, n};
-	job->args[0] = pid;
-	job->args[1] = (long)&job->in.memory.here;
-	job->args[2] = 1;
-	job->args[3] = (long)&job->in.memory.there;
-	job->args[4] = 1;
-	return finish(job, to, job->bytes, 0);
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = sp_patience_read(fd, to, bytes, (off_t)from);
+	close(fd);
+	return r;
 }

@@ -25,7 +25,8 @@
 bool sp_target_read_orders(const struct sp_target *target,
 			   struct sp_control *ret)
 {
-	return pread(target->fd, ret, sizeof(*ret), SP_FORMAT_CONTROL_OFFSET) ==
+	return sp_patience_read(target->fd, ret, sizeof(*ret),
+				SP_FORMAT_CONTROL_OFFSET) ==
 	       (ssize_t)sizeof(*ret);
 }
 
@@ -46,9 +47,9 @@ uint64_t sp_target_silence_ns(const struct sp_target *target)
 	for (unsigned int copy = 0; copy < 2; copy++) {
 		struct sp_status s;
 
-		if (pread(target->fd, &s, sizeof(s),
-			  SP_FORMAT_STATUS_OFFSET +
-				  copy * SP_FORMAT_STATUS_STRIDE) ==
+		if (sp_patience_read(target->fd, &s, sizeof(s),
+				     SP_FORMAT_STATUS_OFFSET +
+					     copy * SP_FORMAT_STATUS_STRIDE) ==
 			    (ssize_t)sizeof(s) &&
 		    (int64_t)s.time_ns > latest_ns)
 			latest_ns = (int64_t)s.time_ns;
@@ -74,29 +75,60 @@ static int write_at(int fd, const void *data, size_t n, size_t at)
 	return done == (ssize_t)n ? 0 : done < 0 ? -errno : -EIO;
 }
 
-/* The order, then its number. */
-static int send_order(const struct sp_target *target, int fd,
-		      const struct sp_order *order, uint64_t number)
+/* Under the lock of the file, which goes with the descriptor: one controller at
+ * a time.  The order, then its number.  As of sp_patience_call. */
+static long queue_order(int fd, void *data)
 {
-	struct sp_control_order entry = {
-		.number = number,
-		.command = order->command,
-		.period_bytes = order->period_bytes,
-		.asked_ns = sp_clock_unix_ns() - target->header.start_unix_ns,
-	};
-	const size_t at = offsetof(struct sp_control, queue) +
-			  number % SP_FORMAT_ORDERS * sizeof(entry);
+	struct sp_control_order *order = data;
+	struct sp_control block;
 	int r;
 
-	if (order->name) {
-		entry.name_bytes =
-			(uint32_t)strnlen(order->name, sizeof(entry.name));
-		memcpy(entry.name, order->name, entry.name_bytes);
-	}
-	r = write_at(fd, &entry, sizeof(entry), at);
-	if (r == 0)
-		r = write_at(fd, &number, sizeof(number),
-			     offsetof(struct sp_control, request));
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+		return errno == EWOULDBLOCK || errno == EINTR ? -EBUSY : -errno;
+	if (pread(fd, &block, sizeof(block), SP_FORMAT_CONTROL_OFFSET) !=
+	    (ssize_t)sizeof(block))
+		return -EIO;
+	if (block.orders != SP_FORMAT_ORDERS)
+		return -ENOSYS;
+	if (sp_target_waiting(&block) == SP_FORMAT_ORDERS)
+		return -EAGAIN;
+	order->number = block.request + 1;
+	r = write_at(fd, order, sizeof(*order),
+		     offsetof(struct sp_control, queue) +
+			     order->number % SP_FORMAT_ORDERS * sizeof(*order));
+	return r < 0 ? r
+		     : write_at(fd, &order->number, sizeof(order->number),
+				offsetof(struct sp_control, request));
+}
+
+static int try_to_queue(const struct sp_target *target,
+			struct sp_control_order *order)
+{
+	int fd, r;
+
+	if (!sp_patience_has_disk(target->fd))
+		return (int)sp_patience_ask(target->fd, O_RDWR, queue_order,
+					    order, sizeof(*order));
+	/* The file that was looked at, and no name. */
+	fd = open(target->file, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -errno;
+	r = (int)queue_order(fd, order);
+	close(fd);
+	return r;
+}
+
+/* Whoever may read the file can hold the lock. */
+static int queue_in_time(const struct sp_target *target,
+			 struct sp_control_order *order)
+{
+	const struct timespec step = {0, STEP_NS};
+	const uint64_t begin = sp_clock_ns();
+	int r;
+
+	while ((r = try_to_queue(target, order)) == -EBUSY &&
+	       sp_clock_ns() - begin < LOCK_NS)
+		nanosleep(&step, NULL);
 	return r;
 }
 
@@ -141,42 +173,14 @@ static int describe_failure(const struct sp_target *target, int r,
 				    " has carried it out, but %u later orders "
 				    "have overwritten its answer",
 				    target->pid, SP_FORMAT_ORDERS);
+	case ETIMEDOUT:
+		return sp_target_explain_silence(target->pid, target->path,
+						 err);
 	default:
 		return sp_error_set(err, r, NULL,
 				    "process %" PRIu64 " could not do that: %s",
 				    target->pid, strerror(-r));
 	}
-}
-
-static int queue_order(const struct sp_target *target, int fd,
-		       const struct sp_order *order, uint64_t *ret_number)
-{
-	struct sp_control block;
-
-	if (!sp_target_read_orders(target, &block))
-		return -EIO;
-	if (block.orders != SP_FORMAT_ORDERS)
-		return -ENOSYS;
-	if (sp_target_waiting(&block) == SP_FORMAT_ORDERS)
-		return -EAGAIN;
-	*ret_number = block.request + 1;
-	return send_order(target, fd, order, *ret_number);
-}
-
-/* One controller at a time.  Whoever may read the file can hold the lock. */
-static int lock_orders(int fd)
-{
-	const struct timespec step = {0, STEP_NS};
-	const uint64_t begin = sp_clock_ns();
-
-	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
-			return -errno;
-		if (sp_clock_ns() - begin >= LOCK_NS)
-			return -EBUSY;
-		nanosleep(&step, NULL);
-	}
-	return 0;
 }
 
 /* The process that has the lock of the file, by /proc/locks; 0: not known. */
@@ -216,19 +220,20 @@ static int describe_lock(const struct sp_target *target, struct sp_error *err)
 int sp_target_ask(const struct sp_target *target, const struct sp_order *order,
 		  uint64_t *ret_number, struct sp_error *err)
 {
-	/* The file that was looked at, and no name. */
-	const int fd =
-		sp_patience_open(AT_FDCWD, target->file,
-				 O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+	struct sp_control_order entry = {
+		.command = order->command,
+		.period_bytes = order->period_bytes,
+		.asked_ns = sp_clock_unix_ns() - target->header.start_unix_ns,
+	};
 	int r;
 
-	if (fd < 0)
-		return describe_failure(target, fd, err);
-	r = lock_orders(fd);
-	if (r == 0)
-		r = queue_order(target, fd, order, ret_number);
-	/* The lock goes with the descriptor. */
-	close(fd);
+	if (order->name) {
+		entry.name_bytes =
+			(uint32_t)strnlen(order->name, sizeof(entry.name));
+		memcpy(entry.name, order->name, entry.name_bytes);
+	}
+	r = queue_in_time(target, &entry);
+	*ret_number = entry.number;
 	if (r == -EBUSY)
 		return describe_lock(target, err);
 	return r < 0 ? describe_failure(target, r, err) : 0;

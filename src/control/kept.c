@@ -2,7 +2,6 @@
 #include "control/kept.h"
 
 #include <dirent.h>
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,7 +19,6 @@
 #include "base/family.h"
 #include "base/patience.h"
 #include "base/proc.h"
-#include "base/regular.h"
 #include "control/mapped.h"
 
 /* That are kept, and that are known. */
@@ -154,14 +152,6 @@ static bool is_known(const struct sp_kept *kept, const struct sp_proc_file *id,
 	return false;
 }
 
-static bool is_elf(int fd)
-{
-	char magic[SELFMAG];
-
-	return sp_patience_read(fd, magic, SELFMAG, 0) == SELFMAG &&
-	       !memcmp(magic, ELFMAG, SELFMAG);
-}
-
 /* A copy in memory; -1: there is no room or no time for it. */
 static int copy_file(struct sp_kept *kept, int fd, const struct stat *st)
 {
@@ -191,11 +181,13 @@ static void put_file(struct sp_kept *kept, const struct sp_proc_file *id,
 	struct file file = {.id = *id, .fd = fd};
 	struct stat st = {0};
 
-	if (fd >= 0 && (!is_elf(fd) || sp_patience_stat(fd, "", &st) < 0)) {
+	if (fd >= 0 && (sp_mapped_check_elf(fd) < 0 ||
+			sp_patience_stat(fd, "", &st) < 0)) {
 		close(fd);
 		file.fd = -1;
 	}
-	if (file.fd >= 0 && !is_lasting(kept, sp_mapped_mount(fd))) {
+	if (file.fd >= 0 && (sp_patience_is_place(fd) ||
+			     !is_lasting(kept, sp_mapped_mount(fd)))) {
 		file.fd = copy_file(kept, fd, &st);
 		file.has_no_room = file.fd < 0 && !is_other;
 		close(fd);
@@ -223,12 +215,12 @@ static void put_file(struct sp_kept *kept, const struct sp_proc_file *id,
 
 void sp_kept_add(struct sp_kept *kept, const char *path)
 {
-	const int fd = sp_regular_open(path, O_RDONLY);
+	const int fd = sp_mapped_open_named(path);
 	char *real = realpath(path, NULL);
 	struct sp_proc_file id;
 
 	kept->until_ns = sp_clock_ns() + SP_KEPT_LOOK_NS;
-	if (fd >= 0 && real && sp_proc_name_file(fd, &id) == 0 &&
+	if (fd >= 0 && real && sp_mapped_name(fd, &id) == 0 &&
 	    !is_known(kept, &id, real))
 		put_file(kept, &id, real, fd, false);
 	else if (fd >= 0)
@@ -245,7 +237,7 @@ static int open_exe(uint64_t pid, const struct sp_proc_file *id)
 	struct sp_proc_file file;
 
 	if (fd < 0 ||
-	    (sp_proc_name_file(fd, &file) == 0 && sp_proc_is_file(&file, id)))
+	    (sp_mapped_name(fd, &file) == 0 && sp_proc_is_file(&file, id)))
 		return fd;
 	close(fd);
 	return -ENOENT;
@@ -267,19 +259,16 @@ static int open_descriptor(const struct sp_kept *kept, int dir,
 	}
 	while (fd < 0 && !is_time_over(kept) &&
 	       (entry = readdir(fds)) != NULL) {
+		/* It leads to the file itself: nobody is asked. */
+		const int found =
+			openat(place, entry->d_name, O_PATH | O_CLOEXEC);
 		struct sp_proc_file file;
-		struct stat st;
 
-		if (fstatat(place, entry->d_name, &st, 0) != 0 ||
-		    st.st_ino != id->inode || !S_ISREG(st.st_mode))
-			continue;
-		fd = openat(place, entry->d_name,
-			    O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-		if (fd >= 0 && (sp_proc_name_file(fd, &file) != 0 ||
-				!sp_proc_is_file(&file, id))) {
-			close(fd);
-			fd = -1;
-		}
+		if (found >= 0 && sp_mapped_name(found, &file) == 0 &&
+		    file.inode == id->inode)
+			fd = sp_mapped_open_place(dir, found, id, false);
+		else if (found >= 0)
+			close(found);
 	}
 	closedir(fds);
 	return fd;
@@ -328,6 +317,7 @@ void sp_kept_look(struct sp_kept *kept, uint64_t pid)
 {
 	kept->until_ns = sp_clock_ns() + SP_KEPT_LOOK_NS;
 	look_at(kept, pid);
+	sp_patience_rest();
 }
 
 void sp_kept_look_below(struct sp_kept *kept)
@@ -339,6 +329,7 @@ void sp_kept_look_below(struct sp_kept *kept)
 		for (size_t i = 0; i < family.n && !is_time_over(kept); i++)
 			look_at(kept, family.pids[i]);
 	sp_family_free(&family);
+	sp_patience_rest();
 }
 
 /* ---- afterwards ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "control/mapped.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,9 +17,9 @@
 #include "base/regular.h"
 
 #define TRIES 20
-#define PIECE (1u << 20)
-/* Until a file is read. */
-#define COPY_NS 10000000000ull
+/* Of one command, together. */
+#define COPIES_BYTES (1ull << 30)
+#define COPIES_NS    10000000000ull
 
 /* ---- the file system ---- */
 
@@ -98,10 +99,30 @@ static bool answers_always(int dir, int fd)
 	       find_mount(fopen("/proc/self/mountinfo", "re"), &mount);
 }
 
+/* Memory files are on no mount. */
+static bool is_memory_file(int fd)
+{
+	const int own = memfd_create("sampleprof", MFD_CLOEXEC);
+	struct statx a, b;
+	const bool r = own >= 0 &&
+		       statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+			     STATX_TYPE, &a) == 0 &&
+		       statx(own, "", AT_EMPTY_PATH, STATX_TYPE, &b) == 0 &&
+		       a.stx_dev_major == b.stx_dev_major &&
+		       a.stx_dev_minor == b.stx_dev_minor;
+
+	if (own >= 0)
+		close(own);
+	return r;
+}
+
 static bool is_served(int dir, int fd)
 {
-	struct mount mount = {.id = sp_mapped_mount(fd)};
+	struct mount mount;
 
+	if (sp_patience_has_disk(fd) || is_memory_file(fd))
+		return false;
+	mount = (struct mount){.id = sp_mapped_mount(fd)};
 	return !mount.id ||
 	       (!find_mount(sp_proc_stream(dir, "mountinfo"), &mount) &&
 		!find_mount(fopen("/proc/self/mountinfo", "re"), &mount)) ||
@@ -111,33 +132,49 @@ static bool is_served(int dir, int fd)
 int sp_mapped_copy(int fd, off_t bytes, uint64_t until_ns,
 		   const atomic_bool *is_over)
 {
-	char *piece = malloc(PIECE);
-	const int copy = piece ? memfd_create("sampleprof", MFD_CLOEXEC) : -1;
+	const int copy = memfd_create("sampleprof", MFD_CLOEXEC);
 	off_t at = 0;
-	ssize_t n;
+	ssize_t n = 1;
 
-	while (copy >= 0 && at < bytes && sp_clock_ns() < until_ns &&
-	       !(is_over && atomic_load(is_over)) &&
-	       (n = sp_patience_read(fd, piece, PIECE, at)) > 0 &&
-	       write(copy, piece, (size_t)n) == n)
-		at += n;
-	free(piece);
+	while (copy >= 0 && at < bytes && n > 0 && sp_clock_ns() < until_ns &&
+	       !(is_over && atomic_load(is_over))) {
+		n = sp_patience_copy(fd, copy, (size_t)(bytes - at), at);
+		at += n > 0 ? n : 0;
+	}
 	if (copy < 0 || at >= bytes)
 		return copy;
 	close(copy);
 	return -1;
 }
 
-int sp_mapped_keep(int dir, int fd)
+int sp_mapped_check_elf(int fd)
+{
+	char magic[SELFMAG];
+	const ssize_t n = sp_patience_read(fd, magic, SELFMAG, 0);
+
+	if (n < 0)
+		return (int)n;
+	return n == SELFMAG && !memcmp(magic, ELFMAG, SELFMAG) ? 0 : -ENOEXEC;
+}
+
+struct sp_mapped_room sp_mapped_room(void)
+{
+	return (struct sp_mapped_room){.bytes = COPIES_BYTES,
+				       .until_ns = sp_clock_ns() + COPIES_NS};
+}
+
+int sp_mapped_keep(int fd, struct sp_mapped_room *room)
 {
 	struct stat st;
 	int copy = -1;
 
-	if (!is_served(dir, fd))
+	if (!sp_patience_is_place(fd))
 		return fd;
-	if (sp_patience_stat(fd, "", &st) == 0)
-		copy = sp_mapped_copy(fd, st.st_size, sp_clock_ns() + COPY_NS,
-				      NULL);
+	if (sp_patience_stat(fd, "", &st) == 0 && st.st_size > 0 &&
+	    (uint64_t)st.st_size <= room->bytes)
+		copy = sp_mapped_copy(fd, st.st_size, room->until_ns, NULL);
+	if (copy >= 0)
+		room->bytes -= (uint64_t)st.st_size;
 	close(fd);
 	return copy < 0 ? -ETIMEDOUT : copy;
 }
@@ -193,7 +230,7 @@ static int check_place(int dir, int fd, bool is_other)
 	return is_other && !answers_always(dir, fd) ? -EXDEV : 0;
 }
 
-/* Closes `place`. */
+/* Closes `place`, or gives it if a process serves the file. */
 static int open_checked(int dir, int place, bool is_other)
 {
 	int fd, r;
@@ -201,14 +238,31 @@ static int open_checked(int dir, int place, bool is_other)
 	if (place < 0)
 		return place;
 	r = check_place(dir, place, is_other);
+	if (r == 0 && is_served(dir, place))
+		return place;
 	fd = r < 0 ? r : sp_regular_reopen(place, O_RDONLY);
 	close(place);
 	return fd;
 }
 
-/* Likewise. */
-static int open_place(int dir, int place, const struct sp_proc_map *map,
-		      bool is_other)
+int sp_mapped_name(int fd, struct sp_proc_file *ret)
+{
+	struct statx st;
+
+	if (!sp_patience_is_place(fd))
+		return sp_proc_name_file(fd, ret);
+	/* Of those that processes serve both are the same. */
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st) !=
+	    0)
+		return -errno;
+	ret->major = st.stx_dev_major;
+	ret->minor = st.stx_dev_minor;
+	ret->inode = st.stx_ino;
+	return 0;
+}
+
+int sp_mapped_open_place(int dir, int place, const struct sp_proc_file *wanted,
+			 bool is_other)
 {
 	const int fd = open_checked(dir, place, is_other);
 	struct sp_proc_file file;
@@ -216,8 +270,8 @@ static int open_place(int dir, int place, const struct sp_proc_map *map,
 
 	if (fd < 0)
 		return fd;
-	r = sp_proc_name_file(fd, &file);
-	if (r == 0 && sp_proc_is_file(&file, &map->file))
+	r = sp_mapped_name(fd, &file);
+	if (r == 0 && sp_proc_is_file(&file, wanted))
 		return fd;
 	close(fd);
 	return r < 0 ? r : -ESTALE;
@@ -229,19 +283,20 @@ int sp_mapped_open(int dir, const struct sp_proc_map *map, bool is_other)
 	int r;
 
 	if (place >= 0)
-		return open_place(dir, place, map, is_other);
+		return sp_mapped_open_place(dir, place, &map->file, is_other);
 	/* That needs more rights than a name.  The kernel writes names as they
 	 * are below our root directory, or in a container below its own. */
-	r = open_place(dir,
-		       open_by_name(openat(dir, "root", O_PATH | O_CLOEXEC),
-				    map->path, is_other),
-		       map, is_other);
+	r = sp_mapped_open_place(
+		dir,
+		open_by_name(openat(dir, "root", O_PATH | O_CLOEXEC), map->path,
+			     is_other),
+		&map->file, is_other);
 	return r >= 0 || r == -ETIMEDOUT
 		       ? r
-		       : open_place(dir,
-				    open_by_name(open_our_root(), map->path,
-						 is_other),
-				    map, is_other);
+		       : sp_mapped_open_place(dir,
+					      open_by_name(open_our_root(),
+							   map->path, is_other),
+					      &map->file, is_other);
 }
 
 int sp_mapped_open_exe(uint64_t pid)
@@ -259,6 +314,13 @@ int sp_mapped_open_exe(uint64_t pid)
 	}
 	close(dir);
 	return fd;
+}
+
+int sp_mapped_open_named(const char *path)
+{
+	const int place = open(path, O_PATH | O_CLOEXEC);
+
+	return open_checked(-1, place < 0 ? -errno : place, false);
 }
 
 bool sp_mapped_is_at(const char *path, int fd, bool is_other)

@@ -19,17 +19,32 @@
  * an administrator mounted, answers: a file system that a user serves may never
  * answer.
  *
- * The descriptor; -EINVAL: no regular file; -ESTALE: the name leads to another
- * file; -EXDEV: a user may serve its file system; -ETIMEDOUT: who serves it
- * does not answer (base/patience.h); or -errno.
+ * The descriptor, which is by O_PATH if a process serves the file
+ * (base/patience.h); -EINVAL: no regular file; -ESTALE: the name leads to
+ * another file; -EXDEV: a user may serve its file system; -ETIMEDOUT: who
+ * serves it does not answer (base/patience.h); or -errno.
  */
 int sp_mapped_open(int dir, const struct sp_proc_map *map, bool is_other);
+
+/* Likewise what is at `place`, opened by O_PATH or a negative errno, if it is
+ * the wanted file.  Closes `place`. */
+int sp_mapped_open_place(int dir, int place, const struct sp_proc_file *wanted,
+			 bool is_other);
 
 /* Likewise the executable of a process. */
 int sp_mapped_open_exe(uint64_t pid);
 
+/* Likewise a file that the user names, which is waited for. */
+int sp_mapped_open_named(const char *path);
+
 /* Does the name, without a link on its way, lead us to that open file? */
 bool sp_mapped_is_at(const char *path, int fd, bool is_other);
+
+/* As /proc/PID/maps shows that open file. */
+int sp_mapped_name(int fd, struct sp_proc_file *ret);
+
+/* 0; -ENOEXEC: it is none; or -errno. */
+int sp_mapped_check_elf(int fd);
 
 /* The number in mountinfo of the mount that an open file was reached through;
  * 0: not known. */
@@ -41,7 +56,12 @@ uint64_t sp_mapped_mount(int fd);
 int sp_mapped_copy(int fd, off_t bytes, uint64_t until_ns,
 		   const atomic_bool *is_over);
 
-/* The open file itself or, if a process serves its file system, which may stop
- * to answer at any time, a copy of it.  Closes `fd` if it is another.
- * -ETIMEDOUT. */
-int sp_mapped_keep(int dir, int fd);
+/* What is left for copies: first 1 GiB and 10 s. */
+struct sp_mapped_room {
+	uint64_t bytes, until_ns;
+};
+struct sp_mapped_room sp_mapped_room(void);
+
+/* The open file itself or, if a process serves it, a copy that takes of the
+ * room.  Closes `fd` if it is another.  -ETIMEDOUT. */
+int sp_mapped_keep(int fd, struct sp_mapped_room *room);

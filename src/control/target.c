@@ -18,15 +18,27 @@
 #include "control/mapped.h"
 #include "format/record.h"
 
+/* 0; -ENOENT: it is none; or -errno. */
+static int read_header(int fd, struct sp_file_header *ret)
+{
+	const ssize_t n = sp_patience_read(fd, ret, sizeof(*ret), 0);
+
+	if (n < 0)
+		return (int)n;
+	return n == (ssize_t)sizeof(*ret) &&
+			       memcmp(ret->magic, SP_FORMAT_MAGIC,
+				      SP_FORMAT_MAGIC_BYTES) == 0 &&
+			       ret->version == SP_FORMAT_VERSION &&
+			       ret->check == sp_format_check(ret->file_id,
+							     SP_CHECK_HEADER,
+							     ret, sizeof(*ret))
+		       ? 0
+		       : -ENOENT;
+}
+
 bool sp_target_read_header(int fd, struct sp_file_header *ret)
 {
-	return sp_patience_read(fd, ret, sizeof(*ret), 0) ==
-		       (ssize_t)sizeof(*ret) &&
-	       memcmp(ret->magic, SP_FORMAT_MAGIC, SP_FORMAT_MAGIC_BYTES) ==
-		       0 &&
-	       ret->version == SP_FORMAT_VERSION &&
-	       ret->check == sp_format_check(ret->file_id, SP_CHECK_HEADER, ret,
-					     sizeof(*ret));
+	return read_header(fd, ret) == 0;
 }
 
 /* ---- the profile of a process ---- */
@@ -48,18 +60,25 @@ static bool has_uid(const struct looker *l, uid_t uid)
 }
 
 /* Did that process make the file, which is there still?  It may have been root
- * then. */
-static bool is_its_own(const struct looker *l, int fd,
+ * then.  0; -ENOENT: no; or -errno. */
+static int check_owner(const struct looker *l, int fd,
 		       const struct sp_file_header *header)
 {
 	const struct sp_proc_identity *i = &l->identity;
 	struct stat st;
+	int r;
 
-	return header->pid == i->own_pid &&
-	       (!header->process_start_ticks || !i->start_ticks ||
-		header->process_start_ticks == i->start_ticks) &&
-	       sp_patience_stat(fd, "", &st) == 0 && st.st_nlink &&
-	       (!l->is_other || st.st_uid == 0 || has_uid(l, st.st_uid));
+	if (header->pid != i->own_pid ||
+	    (header->process_start_ticks && i->start_ticks &&
+	     header->process_start_ticks != i->start_ticks))
+		return -ENOENT;
+	r = sp_patience_stat(fd, "", &st);
+	if (r < 0)
+		return r;
+	return st.st_nlink && (!l->is_other || st.st_uid == 0 ||
+			       has_uid(l, st.st_uid))
+		       ? 0
+		       : -ENOENT;
 }
 
 /* The name is untrusted, and only said. */
@@ -87,17 +106,18 @@ static int try_mapping(struct sp_target *target, struct looker *l,
 	const int fd = is_silent(l, map)
 			       ? -ETIMEDOUT
 			       : sp_mapped_open(l->dir, map, l->is_other);
+	int r = fd < 0 ? fd : read_header(fd, &target->header);
 
-	if (fd == -ETIMEDOUT && !l->silent.inode)
+	if (r == 0)
+		r = check_owner(l, fd, &target->header);
+	if (r == -ETIMEDOUT && !l->silent.inode)
 		snprintf(target->path, sizeof(target->path), "%s", map->path);
-	if (fd == -ETIMEDOUT)
+	if (r == -ETIMEDOUT)
 		l->silent = map->file;
-	if (fd < 0)
-		return fd;
-	if (!sp_target_read_header(fd, &target->header) ||
-	    !is_its_own(l, fd, &target->header)) {
-		close(fd);
-		return -ENOENT;
+	if (r < 0) {
+		if (fd >= 0)
+			close(fd);
+		return fd < 0 || r == -ETIMEDOUT ? r : -ENOENT;
 	}
 	target->fd = fd;
 	target->mapped = map->file;
@@ -152,6 +172,17 @@ static int find_profile(struct sp_target *target)
 	return r;
 }
 
+int sp_target_explain_silence(uint64_t pid, const char *path,
+			      struct sp_error *err)
+{
+	return sp_error_set(err, -ETIMEDOUT, NULL,
+			    "process %" PRIu64
+			    ": its file %.120s was not answered in %u ms: a "
+			    "process serves its file system, which may be "
+			    "stopped",
+			    pid, path, sp_patience_waited_ms());
+}
+
 static int explain(uint64_t pid, const char *path, int r, struct sp_error *err)
 {
 	switch (-r) {
@@ -179,12 +210,7 @@ static int explain(uint64_t pid, const char *path, int r, struct sp_error *err)
 				    " cannot be read: run as its user, or root",
 				    pid);
 	case ETIMEDOUT:
-		return sp_error_set(err, r, NULL,
-				    "process %" PRIu64
-				    ": its file %.120s was not answered in "
-				    "%u ms: a process serves its file system, "
-				    "which may be stopped",
-				    pid, path, sp_patience_waited_ms());
+		return sp_target_explain_silence(pid, path, err);
 	case EXDEV:
 		return sp_error_set(
 			err, -EACCES, NULL,
@@ -209,7 +235,7 @@ int sp_target_open(struct sp_target *target, uint64_t pid, struct sp_error *err)
 
 	memset(target, 0, sizeof(*target));
 	target->pid = pid;
-	target->fd = -1;
+	target->fd = target->copy = -1;
 	r = find_profile(target);
 	return r < 0 ? explain(pid, target->path, r, err) : 0;
 }
@@ -218,7 +244,26 @@ void sp_target_close(struct sp_target *target)
 {
 	if (target->fd >= 0)
 		close(target->fd);
-	target->fd = -1;
+	if (target->copy >= 0)
+		close(target->copy);
+	target->fd = target->copy = -1;
+}
+
+int sp_target_read(struct sp_target *target, struct sp_error *err)
+{
+	struct sp_mapped_room room = sp_mapped_room();
+
+	/* sp_mapped_keep() closes what it copies. */
+	if (sp_patience_is_place(target->fd) && target->copy < 0) {
+		target->copy = sp_mapped_keep(
+			fcntl(target->fd, F_DUPFD_CLOEXEC, 0), &room);
+		if (target->copy < 0)
+			return explain(target->pid, target->path, target->copy,
+				       err);
+		snprintf(target->file, sizeof(target->file), "/proc/self/fd/%d",
+			 target->copy);
+	}
+	return 0;
 }
 
 static bool writes(uint64_t pid, const struct sp_proc_file *file)

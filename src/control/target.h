@@ -19,11 +19,14 @@
 struct sp_target {
 	/* In our namespace; the file may have the id of another namespace. */
 	uint64_t pid;
-	int fd; /* of the profile, for reading; -1: none */
+	/* Of the profile, for reading, or by O_PATH if a process serves it
+	 * (base/patience.h); -1: none. */
+	int fd, copy;
 	/* The profile's name, to be said: below /proc/PID/root if the process
 	 * has another root directory.  Who opens it may find another file. */
 	char path[SP_TARGET_PATH_MAX];
-	char file[32]; /* the profile itself, by its descriptor */
+	/* The profile itself, by its descriptor, after sp_target_read(). */
+	char file[32];
 	struct sp_proc_file mapped;
 	struct sp_file_header header;
 };
@@ -36,6 +39,13 @@ struct sp_target {
 int sp_target_open(struct sp_target *target, uint64_t pid,
 		   struct sp_error *err);
 void sp_target_close(struct sp_target *target);
+
+/* Who serves a file of the process does not answer: -ETIMEDOUT. */
+int sp_target_explain_silence(uint64_t pid, const char *path,
+			      struct sp_error *err);
+
+/* What a process serves is copied.  0; or -ETIMEDOUT and *err. */
+int sp_target_read(struct sp_target *target, struct sp_error *err);
 
 /* Calls found(arg, target) for every process with a profile that we may open,
  * by ascending process ids.  0; -ENOMEM, or -errno if /proc cannot be read,

@@ -234,18 +234,16 @@ static bool is_32_bit(uint64_t pid)
 
 static const char *why_unseen(uint64_t pid)
 {
-	const int dir = sp_proc_open(pid);
+	struct sp_mapped_room room = sp_mapped_room();
 	int fd = sp_mapped_open_exe(pid);
 	const char *why = NULL;
 
 	if (fd >= 0)
-		fd = sp_mapped_keep(dir, fd);
+		fd = sp_mapped_keep(fd, &room);
 	if (fd >= 0) {
 		why = sp_launch_why_unseen(fd);
 		close(fd);
 	}
-	if (dir >= 0)
-		close(dir);
 	return why;
 }
 
@@ -288,7 +286,7 @@ static void fill_hints(struct maker *m)
 	m->hints.large_bytes = m->ledger->memory.allocator
 				       ? m->ledger->memory.large_bytes
 				       : UINT64_MAX;
-	if (m->target.fd >= 0 && fstat(m->target.fd, &st) == 0)
+	if (m->target.fd >= 0 && sp_patience_stat(m->target.fd, "", &st) == 0)
 		m->hints.profile_inode = st.st_ino;
 	if (m->ledger->was_asked) {
 		read_ranges(m);
@@ -362,6 +360,7 @@ static void fill_objects(struct maker *m)
 	struct sp_error err;
 
 	if (!l->has_profile || l->why_unseen ||
+	    sp_target_read(&m->target, &err) < 0 ||
 	    sp_rss_objects_find(m->target.file, m->pages, &m->parts,
 				&m->rounding, m->options->confidence,
 				&m->objects, &err) < 0)

@@ -298,7 +298,7 @@ def _directory():
 
 def is_unanswered(said):
     """Whether `ps` says that it could not look at a process: some of
-    programs.untrusted are made so that it cannot."""
+    programs.unanswered are made so that it cannot."""
     return "was not answered" in " ".join(said.split())
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 """A file system with one file, `file`, which this process serves (FUSE), as
 `served.py DIRECTORY CONTENT`: whoever stops it has others wait for an answer.
-It says "ready", and ends with its standard input."""
+It says "ready", and ends with its standard input.  A line there, "silent OPEN
+READ", names operations that it reads from then on and never answers: who asks
+cannot even be killed.  It says "silent"."""
 
 import ctypes
 import os
@@ -38,15 +40,17 @@ def answer(operation, node, text, content):
         return 0, struct.pack("<Q2I", 1, 0, 0)
     if operation == READ:
         _, at, size = struct.unpack("<2QI", text[:20])
-        return 0, content[at:at + size]
+        return 0, bytes(content[at:at + size])
     if operation == WRITE:
-        return 0, struct.pack("<2I", struct.unpack("<2QI", text[:20])[2], 0)
+        _, at, size = struct.unpack("<2QI", text[:20])
+        content[at:at + size] = text[40:40 + size]
+        return 0, struct.pack("<2I", size, 0)
     return (0 if operation in (RELEASE, FSYNC, FLUSH) else -38), b""
 
 
 def main(folder, path):
     with open(path, "rb") as file:
-        content = file.read()
+        content = bytearray(file.read())
     device = os.open("/dev/fuse", os.O_RDWR)
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mount(b"served", folder.encode(), b"fuse", 0,
@@ -54,11 +58,19 @@ def main(folder, path):
                   device):
         sys.exit(os.strerror(ctypes.get_errno()))
     print("ready", flush=True)
-    while sys.stdin.fileno() not in select.select([device, sys.stdin], [],
-                                                  [])[0]:
+    silent = set()
+    while True:
+        if 0 in select.select([device, 0], [], [])[0]:
+            words = os.read(0, 4096).split()
+            if not words:
+                return
+            silent = {globals()[w.decode()] for w in words[1:]}
+            print("silent", flush=True)
+            continue
         question = os.read(device, MAX_BYTES + 4096)
         _, operation, number, node = struct.unpack("<2I2Q", question[:24])
-        if operation in (FORGET, BATCH_FORGET, INTERRUPT):
+        if operation in (FORGET, BATCH_FORGET, INTERRUPT) or (
+                operation in silent):
             continue
         error, text = answer(operation, node, question[40:], content)
         os.write(device, struct.pack("<IiQ", 16 + len(text), error, number) +

@@ -3,7 +3,7 @@
 files below `--debug-path`, no pipe, no device, whatever links say.  Files of
 100 bytes are read with 64 MiB of memory.  A process maps files and plants links
 where their names lead, on file systems of its own, and holds locks: what
-commands open is a profile of the process that they look at, and nothing is
+commands open is a profile of the process that they look at, and no lock is
 waited for without an end."""
 
 import contextlib
@@ -13,7 +13,6 @@ import random
 import re
 import resource
 import shutil
-import signal
 import socket
 import stat
 import struct
@@ -465,131 +464,3 @@ class Misled(harness.Case):
         status = self.sampleprof("ctl", process.pid, "status").stdout
         self.assertIn("phase     later", status)
         self.assertIn("2 threads", self.sampleprof("rss", process.pid).stdout)
-
-
-@unittest.skipUnless(hazards.can_mount() and os.path.exists("/dev/fuse"),
-                     "needs root, and FUSE")
-def asks(pid):
-    """Whether that thread waits for who serves a file."""
-    with open(f"/proc/{pid}/wchan", encoding="ascii") as file:
-        return re.search("fuse|request_wait", file.read())
-
-
-class Unanswered(harness.Case):
-    """Who serves a file or a page of a process does not answer: commands say
-    so, and go on."""
-
-    def serve(self, content):
-        """The path of a file with that content, and who serves it."""
-        place = os.path.join(self.dir, "served")
-        os.mkdir(place)
-        server = self.start(
-            ["/usr/bin/python3", os.path.join(os.path.dirname(
-                os.path.abspath(__file__)), "served.py"), place, content],
-            shim=False, stdin=subprocess.PIPE)
-        self.addCleanup(subprocess.run, ["umount", "-l", place], check=False)
-        self.server = server
-        self.addCleanup(self.end, server)
-        self.assertEqual(server.stdout.readline(), b"ready\n")
-        return os.path.join(place, "file"), server
-
-    def end(self, process):
-        """Who closes a file waits for the server too, and cannot be killed."""
-        self.server.kill()
-        process.kill()
-        process.communicate()
-
-    def begin(self, *argv, **how):
-        process = self.start(argv, stdin=subprocess.PIPE, **how)
-        self.addCleanup(self.end, process)
-        return process
-
-    def listed(self, words):
-        """`ps` lists a program that is recorded, and says why another is not
-        whole."""
-        good = self.begin(harness.target("program_idle"),
-                          settings={"period": "1"})
-        good.stdin.write(b"\5")
-        good.stdin.flush()
-        self.assertEqual(good.stdout.read(1), b"\5")
-        done = self.sampleprof("ps", code=1)
-        self.assertIn(f" {good.pid}  program_idle ", done.stdout)
-        self.assertRegex(" ".join(done.stderr.split()), words)
-
-    def test_file_that_may_be_a_profile(self):
-        path, server = self.serve(harness.target("program_idle"))
-        process = self.begin("/usr/bin/python3", "-c", "import mmap, sys\n"
-                             f"file = open({path!r}, 'r+b')\n"
-                             "memory = mmap.mmap(file.fileno(), 4096)\n"
-                             "print('ready', flush=True)\nsys.stdin.read()",
-                             shim=False)
-        self.assertEqual(process.stdout.readline(), b"ready\n")
-        server.send_signal(signal.SIGSTOP)
-        words = rf"process {process.pid}: its file {path} was not answered " \
-            r"in \d+ ms"
-        self.listed(words)
-        for command in ("ctl", process.pid, "status"), ("rss", process.pid):
-            done = self.sampleprof(*command, code=1)
-            self.assertRegex(" ".join(done.stderr.split()), words)
-
-    def test_search_goes_on(self):
-        """The file comes before the profile in the list of mappings."""
-        path, server = self.serve(harness.target("program_idle"))
-        process = self.begin(
-            "/usr/bin/python3", "-c", "import ctypes, sys\n"
-            "libc = ctypes.CDLL(None)\n"
-            "libc.mmap.restype = ctypes.c_void_p\n"
-            "libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[\n"
-            "    ctypes.c_int] * 3, ctypes.c_long]\n"
-            f"file = open({path!r}, 'r+b')\n"
-            "for at in 0x100000, 0x200000:\n"
-            "    print(libc.mmap(at, 4096, 3, 1, file.fileno(), 0) == at)\n"
-            "sys.stdout.flush()\nsys.stdin.read()", settings={"period": "1"})
-        for _ in range(2):
-            self.assertEqual(process.stdout.readline(), b"True\n")
-        server.send_signal(signal.SIGSTOP)
-        self.assertIn(f" {process.pid}  python3",
-                      self.sampleprof("ps").stdout)
-
-    def test_named_file(self):
-        """What the user names is waited for as long as it takes."""
-        profile = self.execute(harness.target("program_plain"), 10,
-                               period="1").profile()
-        path, server = self.serve(profile.path)
-        server.send_signal(signal.SIGSTOP)
-        report = self.begin(harness.tool("sampleprof-report"), path,
-                            shim=False)
-        # It asks by itself: what has an end is asked by a thread.
-        harness.wait_until(lambda: asks(report.pid), lambda: asks(report.pid))
-        self.assertEqual(os.listdir(f"/proc/{report.pid}/task"),
-                         [str(report.pid)])
-        server.send_signal(signal.SIGCONT)
-        self.assertIn(b"program_plain",
-                      report.communicate(timeout=harness.TIMEOUT_S)[0])
-
-    def test_executable(self):
-        path, server = self.serve(harness.target("program_idle"))
-        process = self.begin(path, shim=False)
-        process.stdin.write(b"\5")
-        process.stdin.flush()
-        self.assertEqual(process.stdout.read(1), b"\5")
-        server.send_signal(signal.SIGSTOP)
-        done = self.sampleprof("attach", process.pid, code=1)
-        self.assertRegex(" ".join(done.stderr.split()),
-                         rf"^sampleprof: process {process.pid}: its "
-                         r"executable was not answered in \d+ ms")
-        server.send_signal(signal.SIGCONT)
-        self.sampleprof("attach", process.pid, "--out",
-                        os.path.join(self.dir, "x.sprof"))
-
-    def test_run_ends(self):
-        """Whether it has opened the file by then or not."""
-        path, server = self.serve(harness.target("program_idle"))
-        process = self.begin(
-            harness.tool(), "run", "--quiet", "--out", "x.sprof", "--", "sh",
-            "-c", f"mkfifo pipe; exec 3<>pipe; printf '\\5' >&3; {path} <&3 "
-            f">out & while ! [ -s out ]; do sleep 0.01; done; "
-            f"kill -STOP {server.pid}; sleep 1; kill -9 $!",
-            shim=False)
-        process.communicate(timeout=harness.TIMEOUT_S)
-        self.assertEqual(process.returncode, 0)

@@ -11,6 +11,8 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -60,25 +62,89 @@ TEST(answers)
 	assert_memory_equal(text, copy, sizeof(copy));
 }
 
+/* Whoever reads a pipe of ours does not wait for it. */
+TEST(no_descriptor_of_ours)
+{
+	int ends[2];
+	char byte;
+
+	sp_patience_rest();
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(sp_patience_open(AT_FDCWD, "/", O_WRONLY, 0), -EISDIR);
+	close(ends[1]);
+	assert_int_equal(read(ends[0], &byte, 1), 0);
+	close(ends[0]);
+}
+
+/* A child of ours has its own; a copy goes where it is to. */
+TEST(forked_and_copied)
+{
+	const int copy = memfd_create("copy", MFD_CLOEXEC);
+	const int from = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	char text[8] = "";
+	int status;
+	pid_t pid;
+
+	assert_int_equal(sp_patience_copy(from, copy, 4, 0), 4);
+	assert_int_equal(pread(copy, text, sizeof(text), 0), 4);
+	assert_memory_equal(text, "\177ELF", 4);
+	pid = fork();
+	if (pid == 0)
+		_exit(sp_patience_read(from, text, 4, 1) != 4 ||
+		      text[0] != 'E');
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(sp_patience_read(from, text, 2, 2), 2);
+	assert_memory_equal(text, "LF", 2);
+	close(copy);
+	close(from);
+}
+
+struct read_area {
+	pid_t pid;
+	void *at;
+};
+
+static long read_area(int fd, void *data)
+{
+	const struct read_area *area = data;
+	char byte;
+	const struct iovec here = {&byte, 1}, there = {area->at, 1};
+
+	(void)fd;
+	return process_vm_readv(area->pid, &here, 1, &there, 1, 0);
+}
+
 TEST(no_answer)
 {
+	const int place = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	const int other = open("/proc/self/maps", O_PATH | O_CLOEXEC);
 	const uint64_t begin = sp_clock_ns();
 	int server;
-	void *area = make_unserved_area(&server);
-	char byte = 'x';
+	struct read_area area = {.pid = getpid()};
 
-	if (!area)
+	area.at = make_unserved_area(&server);
+	if (!area.at)
 		skip();
 	/* Together they take less than twice as long as the first. */
 	for (int i = 0; i < 10; i++)
-		assert_int_equal(
-			sp_patience_memory(getpid(), (uintptr_t)area, &byte, 1),
-			-ETIMEDOUT);
+		assert_int_equal(sp_patience_ask(place, O_RDONLY, read_area,
+						 &area, sizeof(area)),
+				 -ETIMEDOUT);
 	assert_true(sp_clock_ns() - begin >= SP_PATIENCE_NS);
 	assert_true(sp_patience_waited_ms() < SP_PATIENCE_NS / 1000000 / 10);
-	assert_int_equal(byte, 'x');
-	/* Who looks for leaks at the end waits for every thread. */
+	/* The kernel does not let a reader of its file wait at all. */
+	assert_int_equal(
+		sp_patience_memory(getpid(), (uintptr_t)area.at, &area, 1),
+		-EIO);
+	/* Another device has all of the time. */
+	assert_int_equal(sp_patience_ask(other, O_RDONLY, read_area, &area,
+					 sizeof(area)),
+			 -ETIMEDOUT);
+	assert_int_equal(sp_patience_waited_ms(), SP_PATIENCE_NS / 1000000);
 	close(server);
+	close(place);
+	close(other);
 }
 
 TEST_MAIN(NULL, NULL)
