@@ -8,14 +8,16 @@
 #include "base/array.h"
 #include "base/hash.h"
 
+#define ALIGNMENT 8u /* of what is in them */
+
 static int reserve_bytes(struct sp_intern *in, size_t n)
 {
 	size_t room = in->bytes_room;
 	char *bytes;
 
-	if (room - in->n_bytes > n)
+	if (room - in->n_bytes > n + ALIGNMENT)
 		return 0;
-	while (room - in->n_bytes <= n)
+	while (room - in->n_bytes <= n + ALIGNMENT)
 		room = 2 * room + 4096;
 	bytes = realloc(in->bytes, room);
 	if (!bytes)
@@ -78,7 +80,8 @@ int sp_intern_add(struct sp_intern *intern, const void *bytes, size_t n,
 		(struct sp_intern_entry){hash, intern->n_bytes, n};
 	memcpy(intern->bytes + intern->n_bytes, bytes, n);
 	intern->n_bytes += n;
-	intern->bytes[intern->n_bytes++] = '\0';
+	intern->bytes[intern->n_bytes] = '\0';
+	intern->n_bytes += ALIGNMENT - intern->n_bytes % ALIGNMENT;
 	return 0;
 }
 

@@ -11,16 +11,14 @@
 bool sp_frame_set_has(const struct sp_frame_set *set,
 		      const struct sp_paths *paths, uint32_t path)
 {
-	size_t depth = sp_paths_depth(paths, path);
+	const struct sp_path p = sp_paths_at(paths, path);
 
 	if (!set)
 		return true;
 	if (set->paths)
 		return set->paths[path];
-	if (set->innermost && depth)
-		depth = 1;
-	for (size_t i = 0; i < depth; i++)
-		if (set->has[sp_paths_frame(paths, path, i)])
+	for (size_t i = 0; i < p.n && !(set->innermost && i); i++)
+		if (set->has[p.frame[i]])
 			return true;
 	return false;
 }

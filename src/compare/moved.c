@@ -11,23 +11,22 @@ static int add_kind(struct sp_moved *m, struct sp_intern *kinds,
 		    uint32_t *buffer, const bool *is_own, uint32_t path)
 {
 	const struct sp_paths *paths = m->pair->paths;
-	const size_t depth = sp_paths_depth(paths, path);
+	const struct sp_path p = sp_paths_at(paths, path);
 	size_t n = 0;
 	int r;
 
-	for (size_t d = 0; d < depth; d++) {
-		const uint32_t frame = sp_paths_frame(paths, path, d);
+	for (size_t d = 0; d < p.n; d++) {
+		const uint32_t frame = p.frame[d];
 
-		if (is_own[frame] && d + 1 < depth &&
-		    sp_paths_same_module(paths, frame,
-					 sp_paths_frame(paths, path, d + 1)))
+		if (is_own[frame] && d + 1 < p.n &&
+		    sp_paths_same_module(paths, frame, p.frame[d + 1]))
 			continue;
 		if (!n || buffer[n - 1] != frame)
 			buffer[n++] = frame;
 	}
 	r = sp_intern_add(kinds, buffer, n * sizeof(*buffer), &m->kind[path]);
 	if (!r)
-		m->is_whole[m->kind[path]] |= n == depth;
+		m->is_whole[m->kind[path]] |= n == p.n;
 	return r;
 }
 
@@ -36,8 +35,8 @@ static size_t greatest_depth(const struct sp_paths *paths, size_t n_paths)
 	size_t most = 0;
 
 	for (uint32_t i = 0; i < n_paths; i++)
-		if (sp_paths_depth(paths, i) > most)
-			most = sp_paths_depth(paths, i);
+		if (sp_paths_at(paths, i).n > most)
+			most = sp_paths_at(paths, i).n;
 	return most;
 }
 

@@ -90,11 +90,11 @@ static void add_path(struct looker *l, size_t run,
 		     const struct sp_path_row *row)
 {
 	const struct sp_paths *paths = l->pair->paths;
-	const size_t n = sp_paths_depth(paths, row->path);
+	const struct sp_path p = sp_paths_at(paths, row->path);
 
 	l->bytes[run] += row->acc.est_bytes;
-	for (size_t d = 0; d < n; d++) {
-		const uint32_t frame = sp_paths_frame(paths, row->path, d);
+	for (size_t d = 0; d < p.n; d++) {
+		const uint32_t frame = p.frame[d];
 		const uint32_t module = l->module_of[frame];
 		struct share *s;
 
@@ -298,11 +298,10 @@ bool sp_names_is_mixed(const struct sp_names *names,
 bool sp_names_is_mixed_path(const struct sp_names *names,
 			    const struct sp_paths *paths, uint32_t path)
 {
-	const size_t n = names->n_mixed ? sp_paths_depth(paths, path) : 0;
+	const struct sp_path p = sp_paths_at(paths, path);
 
-	for (size_t d = 0; d < n; d++)
-		if (sp_names_is_mixed(names, paths,
-				      sp_paths_frame(paths, path, d)))
+	for (size_t d = 0; names->n_mixed && d < p.n; d++)
+		if (sp_names_is_mixed(names, paths, p.frame[d]))
 			return true;
 	return false;
 }

@@ -56,12 +56,11 @@ void sp_match_mark(const struct sp_pair *pair, const struct sp_side *side,
 			&side->run[i]->rows[SP_VIEW_ALLOC];
 
 		for (size_t k = 0; k < rows->n; k++) {
-			const uint32_t path = rows->at[k].path;
-			const size_t n = sp_paths_depth(pair->paths, path);
+			const struct sp_path p =
+				sp_paths_at(pair->paths, rows->at[k].path);
 
-			for (size_t d = 0; d < n; d++)
-				has[sp_paths_frame(pair->paths, path, d)] =
-					true;
+			for (size_t d = 0; d < p.n; d++)
+				has[p.frame[d]] = true;
 		}
 	}
 }
@@ -70,20 +69,17 @@ void sp_match_mark(const struct sp_pair *pair, const struct sp_side *side,
 static int add_shape(struct finder *f, uint32_t path, uint32_t frame,
 		     bool is_new, double bytes)
 {
-	const size_t n = sp_paths_depth(f->pair->paths, path);
+	const struct sp_path p = sp_paths_at(f->pair->paths, path);
 	void *array = f->holed;
 	uint32_t shape, *grown;
 
-	grown = realloc(f->buffer, (n + 1) * sizeof(*grown));
+	grown = realloc(f->buffer, (p.n + 1) * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	f->buffer = grown;
-	for (size_t d = 0; d < n; d++) {
-		const uint32_t at = sp_paths_frame(f->pair->paths, path, d);
-
-		f->buffer[d] = at == frame ? HOLE : at;
-	}
-	if (sp_intern_add(&f->shapes, f->buffer, n * sizeof(*f->buffer),
+	for (size_t d = 0; d < p.n; d++)
+		f->buffer[d] = p.frame[d] == frame ? HOLE : p.frame[d];
+	if (sp_intern_add(&f->shapes, f->buffer, p.n * sizeof(*f->buffer),
 			  &shape) < 0)
 		return -ENOMEM;
 	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): for finder_done() */
@@ -99,11 +95,11 @@ static int add_shape(struct finder *f, uint32_t path, uint32_t frame,
 static uint32_t only_own(const struct sp_paths *paths, uint32_t path,
 			 const bool *others)
 {
-	const size_t n = sp_paths_depth(paths, path);
+	const struct sp_path p = sp_paths_at(paths, path);
 	uint32_t only = HOLE;
 
-	for (size_t d = 0; d < n; d++) {
-		const uint32_t at = sp_paths_frame(paths, path, d);
+	for (size_t d = 0; d < p.n; d++) {
+		const uint32_t at = p.frame[d];
 
 		if (others[at] || at == only)
 			continue;
@@ -118,11 +114,10 @@ static uint32_t only_own(const struct sp_paths *paths, uint32_t path,
 static void add_own(struct finder *f, const struct sp_path_row *row,
 		    const bool *others)
 {
-	const size_t n = sp_paths_depth(f->pair->paths, row->path);
+	const struct sp_path p = sp_paths_at(f->pair->paths, row->path);
 
-	for (size_t d = 0; d < n; d++) {
-		const uint32_t at =
-			sp_paths_frame(f->pair->paths, row->path, d);
+	for (size_t d = 0; d < p.n; d++) {
+		const uint32_t at = p.frame[d];
 
 		if (others[at])
 			continue;
@@ -270,15 +265,15 @@ static int pair_up(struct finder *f, struct sp_renamed **list, size_t *n)
 
 static int rename_path(struct finder *f, const uint32_t *name, uint32_t *path)
 {
-	const size_t n = sp_paths_depth(f->pair->paths, *path);
-	uint32_t *grown = realloc(f->buffer, (n + 1) * sizeof(*grown));
+	const struct sp_path p = sp_paths_at(f->pair->paths, *path);
+	uint32_t *grown = realloc(f->buffer, (p.n + 1) * sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
 	f->buffer = grown;
-	for (size_t d = 0; d < n; d++)
-		f->buffer[d] = name[sp_paths_frame(f->pair->paths, *path, d)];
-	return sp_paths_add(f->pair->paths, f->buffer, n, path);
+	for (size_t d = 0; d < p.n; d++)
+		f->buffer[d] = name[p.frame[d]];
+	return sp_paths_add(f->pair->paths, f->buffer, p.n, path);
 }
 
 static int rename_rows(struct finder *f, const uint32_t *name,

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/intern.h"
+#include "paths/calls.h"
 #include "stats/adjust.h"
 #include "text/text.h"
 
@@ -17,6 +18,7 @@ struct lines {
 	struct sp_intern names; /* all of a line but its weight */
 	double *weights;
 	size_t room;
+	struct sp_calls calls;
 };
 
 /* A ';' in a name would end it. */
@@ -39,27 +41,17 @@ static int print_name(FILE *out, const char *name)
 }
 
 static int print_names(FILE *out, const struct sp_aggregate *aggregate,
-		       const struct sp_stack *stack)
+		       const struct sp_calls *calls)
 {
-	bool is_first = true;
+	int r = 0;
 
-	for (uint32_t i = stack->n_frames; i-- > 0;) {
-		const struct sp_symbols s =
-			sp_aggregate_symbols(aggregate, stack->frames[i]);
-
-		for (size_t k = s.count; k-- > 0;) {
-			if (!is_first)
-				putc(';', out);
-			is_first = false;
-			if (print_name(out, sp_aggregate_name(aggregate,
-							      &s.symbol[k])) <
-			    0)
-				return -ENOMEM;
-		}
+	for (size_t i = calls->n; !r && i-- > 0;) {
+		r = print_name(
+			out, sp_aggregate_name(aggregate, calls->at[i].symbol));
+		if (i)
+			putc(';', out);
 	}
-	if (is_first)
-		fputs(SP_LABEL_NO_STACK, out);
-	return 0;
+	return r;
 }
 
 static int add_line(struct lines *lines, const struct sp_aggregate *aggregate,
@@ -71,8 +63,10 @@ static int add_line(struct lines *lines, const struct sp_aggregate *aggregate,
 	size_t n = 0;
 	FILE *out = open_memstream(&text, &n);
 	uint32_t number;
-	int r = out ? print_names(out, aggregate, stack) : -ENOMEM;
+	int r = out ? sp_calls_read(&lines->calls, aggregate, stack) : -ENOMEM;
 
+	if (r >= 0)
+		r = print_names(out, aggregate, &lines->calls);
 	if (out && fclose(out) != 0)
 		r = -ENOMEM;
 	if (r >= 0)
@@ -129,5 +123,6 @@ int sp_export_collapsed_write(FILE *out, const struct sp_aggregate *aggregate,
 		print_lines(out, &lines, sp_export_seed(p));
 	sp_intern_done(&lines.names);
 	free(lines.weights);
+	sp_calls_done(&lines.calls);
 	return r;
 }

@@ -431,10 +431,9 @@ static void put_functions(struct sp_json *json, const struct document *d)
 	sp_json_close(json, ']');
 	sp_json_open_flat(json, "unnamed", '[');
 	for (uint32_t i = 0; i < paths->unnamed.n_entries; i++) {
-		uint32_t function;
+		const uint32_t function =
+			*SP_INTERN_AT(&paths->unnamed, i, uint32_t);
 
-		memcpy(&function, sp_intern_bytes(&paths->unnamed, i),
-		       sizeof(function));
 		sp_json_u64(json, NULL, function);
 	}
 	sp_json_close(json, ']');

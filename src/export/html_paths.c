@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "export/format.h"
+#include "paths/calls.h"
 
 int sp_html_paths_function(struct sp_html_paths *paths, const char *name,
 			   const char *module, uint32_t *ret_number)
@@ -22,74 +24,50 @@ int sp_html_paths_function(struct sp_html_paths *paths, const char *name,
 struct sp_html_function sp_html_paths_at(const struct sp_html_paths *paths,
 					 uint32_t function)
 {
-	struct sp_html_function f;
-
-	memcpy(&f, sp_intern_bytes(&paths->functions, function), sizeof(f));
-	return f;
+	return *SP_INTERN_AT(&paths->functions, function,
+			     struct sp_html_function);
 }
 
 static int push_function(struct sp_html_paths *paths, uint32_t function)
 {
-	size_t room = 2 * paths->frames_room + 1024;
-	uint32_t *grown;
-
-	if (paths->n_frames == paths->frames_room) {
-		grown = realloc(paths->frames, room * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		paths->frames = grown;
-		paths->frames_room = room;
-	}
+	if (sp_array_reserve((void **)&paths->frames, &paths->frames_room,
+			     paths->n_frames, sizeof(*paths->frames)) < 0)
+		return -ENOMEM;
 	paths->frames[paths->n_frames++] = function;
 	return 0;
 }
 
-static int push_frame(struct sp_html_paths *paths,
-		      const struct sp_aggregate *aggregate, const char *module,
-		      struct sp_symbols s)
+static int push_call(struct sp_html_paths *paths,
+		     const struct sp_aggregate *aggregate,
+		     const struct sp_call *call)
 {
 	uint32_t number, at;
 
-	for (size_t k = s.count; k-- > 0;)
-		if (sp_html_paths_function(
-			    paths, sp_aggregate_name(aggregate, &s.symbol[k]),
-			    module, &number) < 0 ||
-		    push_function(paths, number) < 0 ||
-		    (s.symbol[k].is_fallback &&
-		     sp_intern_add(&paths->unnamed, &number, sizeof(number),
-				   &at) < 0))
-			return -ENOMEM;
-	return 0;
+	if (sp_html_paths_function(
+		    paths, sp_aggregate_name(aggregate, call->symbol),
+		    sp_aggregate_module_path(aggregate, call->frame),
+		    &number) < 0 ||
+	    push_function(paths, number) < 0)
+		return -ENOMEM;
+	return call->symbol->is_fallback
+		       ? sp_intern_add(&paths->unnamed, &number, sizeof(number),
+				       &at)
+		       : 0;
 }
 
 static int add_path(struct sp_html_paths *paths,
 		    const struct sp_aggregate *aggregate,
-		    const struct sp_stack *stack,
-		    struct sp_aggregate_symbols *symbols)
+		    const struct sp_stack *stack, struct sp_calls *calls)
 {
 	struct sp_html_path *path = &paths->paths[paths->n_paths++];
-	uint32_t number, flat, n_inner;
+	int r = sp_calls_read(calls, aggregate, stack);
 
-	if (sp_aggregate_stack_symbols(aggregate, stack, symbols) < 0)
-		return -ENOMEM;
-	sp_aggregate_find_flat(aggregate, stack, symbols->of, &flat, &n_inner);
-	for (uint32_t i = 0; i < flat; i++)
-		n_inner += (uint32_t)symbols->of[i].count;
 	path->at = paths->n_frames;
-	for (uint32_t i = stack->n_frames; i-- > 0;)
-		if (push_frame(paths, aggregate,
-			       sp_aggregate_module_path(aggregate,
-							stack->frames[i]),
-			       symbols->of[i]) < 0)
-			return -ENOMEM;
-	if (!stack->n_frames &&
-	    (sp_html_paths_function(paths, SP_LABEL_NO_STACK, "", &number) <
-		     0 ||
-	     push_function(paths, number) < 0))
-		return -ENOMEM;
-	path->n_frames = (uint32_t)(paths->n_frames - path->at);
-	path->flat = path->n_frames - 1 - n_inner;
-	return 0;
+	for (size_t i = calls->n; !r && i-- > 0;)
+		r = push_call(paths, aggregate, &calls->at[i]);
+	path->n_frames = (uint32_t)calls->n;
+	path->flat = path->n_frames - 1 - calls->flat;
+	return r;
 }
 
 static int compare_paths(const void *a, const void *b, void *arg)
@@ -141,13 +119,13 @@ static int collect_paths(struct sp_html_paths *paths,
 {
 	const struct sp_profile *p = aggregate->analysis->profile;
 	uint32_t *united = malloc((p->n_stacks + 1) * sizeof(*united));
-	struct sp_aggregate_symbols symbols = {0};
+	struct sp_calls calls = {0};
 	int r = united ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !r && i < p->n_stacks; i++) {
 		paths->of_stack[i] = (uint32_t)paths->n_paths;
 		if (wanted[i])
-			r = add_path(paths, aggregate, &p->stacks[i], &symbols);
+			r = add_path(paths, aggregate, &p->stacks[i], &calls);
 	}
 	if (!r)
 		r = unite_paths(paths, united);
@@ -155,7 +133,7 @@ static int collect_paths(struct sp_html_paths *paths,
 		paths->of_stack[i] =
 			wanted[i] ? united[paths->of_stack[i]] : UINT32_MAX;
 	free(united);
-	free(symbols.of);
+	sp_calls_done(&calls);
 	return r;
 }
 

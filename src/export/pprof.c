@@ -275,10 +275,7 @@ static void put_samples(struct writer *w)
 /* The place of the location with that number, from 0. */
 static struct place place_of(const struct writer *w, uint32_t number)
 {
-	struct place place;
-
-	memcpy(&place, sp_intern_bytes(&w->places, number), sizeof(place));
-	return place;
+	return *SP_INTERN_AT(&w->places, number, struct place);
 }
 
 static struct sp_symbols symbols_of(const struct writer *w, struct place place)
@@ -421,9 +418,8 @@ static void put_locations(struct writer *w)
 static void put_functions(struct writer *w)
 {
 	for (uint32_t i = 0; i < w->functions.n_entries; i++) {
-		uint32_t key[2];
+		const uint32_t *key = SP_INTERN_AT(&w->functions, i, uint32_t);
 
-		memcpy(key, sp_intern_bytes(&w->functions, i), sizeof(key));
 		sp_proto_uint(&w->inner, FUNCTION_ID, 1 + (uint64_t)i);
 		sp_proto_uint(&w->inner, FUNCTION_NAME, key[0]);
 		sp_proto_uint(&w->inner, FUNCTION_FILE, key[1]);

@@ -3,10 +3,12 @@
  * is written: the symbolizer is asked twice, and remembers. */
 #include "export/speedscope.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "base/intern.h"
+#include "paths/calls.h"
 #include "stats/adjust.h"
 #include "text/json.h"
 
@@ -18,8 +20,8 @@ struct writer {
 	const struct sp_profile *profile;
 	struct sp_intern strings;
 	struct sp_intern functions; /* name and file, numbers of strings */
-	uint32_t no_stack;          /* function of samples without a stack */
-	int error;                  /* negative errno, once there was one */
+	struct sp_calls calls;
+	int error; /* negative errno, once there was one */
 };
 
 /* One profile of the file. */
@@ -55,22 +57,17 @@ static uint32_t number_of(struct writer *w, const char *name, const char *file)
 static void put_stack(struct writer *w, const struct sp_stack *stack,
 		      struct sp_json *json)
 {
-	for (uint32_t i = stack->n_frames; i-- > 0;) {
-		const struct sp_symbols s =
-			sp_aggregate_symbols(w->aggregate, stack->frames[i]);
+	if (sp_calls_read(&w->calls, w->aggregate, stack) < 0)
+		w->error = -ENOMEM;
+	for (size_t i = w->calls.n; i-- > 0;) {
+		const struct sp_symbol *symbol = w->calls.at[i].symbol;
+		const uint32_t number =
+			number_of(w, sp_aggregate_name(w->aggregate, symbol),
+				  symbol->file);
 
-		for (size_t k = s.count; k-- > 0;) {
-			const char *name =
-				sp_aggregate_name(w->aggregate, &s.symbol[k]);
-			const uint32_t number =
-				number_of(w, name, s.symbol[k].file);
-
-			if (json)
-				sp_json_u64(json, NULL, number);
-		}
+		if (json)
+			sp_json_u64(json, NULL, number);
 	}
-	if (!stack->n_frames && json)
-		sp_json_u64(json, NULL, w->no_stack);
 }
 
 static void put_frames(struct writer *w)
@@ -80,11 +77,9 @@ static void put_frames(struct writer *w)
 	sp_json_open(json, "shared", '{');
 	sp_json_open(json, "frames", '[');
 	for (uint32_t i = 0; i < w->functions.n_entries; i++) {
-		const char *file;
-		uint32_t key[2];
+		const uint32_t *key = SP_INTERN_AT(&w->functions, i, uint32_t);
+		const char *file = sp_intern_bytes(&w->strings, key[1]);
 
-		memcpy(key, sp_intern_bytes(&w->functions, i), sizeof(key));
-		file = sp_intern_bytes(&w->strings, key[1]);
 		sp_json_open_flat(json, NULL, '{');
 		sp_json_string(json, "name",
 			       sp_intern_bytes(&w->strings, key[0]));
@@ -186,7 +181,7 @@ int sp_export_speedscope_write(FILE *out, const struct sp_aggregate *aggregate,
 	const size_t n = choose_parts(a, parts);
 
 	(void)options;
-	w.no_stack = number_of(&w, SP_LABEL_NO_STACK, NULL);
+	(void)number_of(&w, SP_LABEL_NO_STACK, NULL); /* always the first */
 	/* Live samples may have call stacks that no other has (has_survivors).
 	 */
 	for (size_t i = 0; i < a->profile->n_stacks && !w.error; i++)
@@ -201,5 +196,6 @@ int sp_export_speedscope_write(FILE *out, const struct sp_aggregate *aggregate,
 			     a->profile->n_stacks);
 	sp_intern_done(&w.strings);
 	sp_intern_done(&w.functions);
+	sp_calls_done(&w.calls);
 	return w.error;
 }

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/hash.h"
 #include "base/index.h"
+#include "paths/calls.h"
 #include "read/load.h"
 #include "report/label.h"
 
@@ -40,7 +40,7 @@ struct builder {
 	size_t room;           /* for functions and visits */
 	struct sp_index index; /* of functions */
 	size_t rows_room;      /* for the paths of stacks */
-	struct sp_aggregate_symbols symbols; /* of the stack */
+	struct sp_calls calls; /* of the stack */
 };
 
 /* The fields that identify a row; the others are zero. */
@@ -308,39 +308,28 @@ static int add_function(struct builder *b, size_t stack_number,
 
 static int add_stack(struct builder *b, size_t stack_number)
 {
-	static const struct sp_symbol no_stack = {
-		.function = SP_LABEL_NO_STACK,
-	};
 	const struct sp_aggregate *a = b->aggregate;
 	struct sp_aggregate_stack *of = &a->stacks[stack_number - 1];
-	const struct sp_stack *stack = of->stack;
-	const struct sp_symbols *symbols;
+	const struct sp_calls *calls = &b->calls;
+	int r = sp_calls_read(&b->calls, a, of->stack);
 
-	if (!stack->n_frames)
-		return add_function(b, stack_number, &no_stack,
-				    (struct sp_frame){0}, true);
-	if (sp_aggregate_stack_symbols(a, stack, &b->symbols) < 0)
-		return -ENOMEM;
-	symbols = b->symbols.of;
-	sp_aggregate_find_flat(a, stack, symbols, &of->flat_frame,
-			       &of->flat_symbol);
-	for (uint32_t i = 0; i < stack->n_frames; i++) {
-		if (symbols[i].symbol[0].is_fallback)
+	if (r < 0)
+		return r;
+	of->n_before = calls->flat;
+	of->flat_module = calls->at[calls->flat].frame.module;
+	of->flat_is_unnamed = calls->at[calls->flat].symbol->is_fallback;
+	for (size_t i = 0; !r && i < calls->n; i++) {
+		const struct sp_call *call = &calls->at[i];
+
+		if (call->symbol->is_fallback)
 			of->unnamed_modules |=
-				1ull << (stack->frames[i].module < 63
-						 ? stack->frames[i].module
-						 : 63);
-		for (size_t k = 0; k < symbols[i].count; k++) {
-			int r = add_function(
-				b, stack_number, &symbols[i].symbol[k],
-				stack->frames[i],
-				i == of->flat_frame && k == of->flat_symbol);
-
-			if (r < 0)
-				return r;
-		}
+				1ull
+				<< (call->frame.module < 63 ? call->frame.module
+							    : 63);
+		r = add_function(b, stack_number, call->symbol, call->frame,
+				 i == calls->flat);
 	}
-	return 0;
+	return r;
 }
 
 /* By bytes; ties by the names in the stacks, so that the order says something
@@ -413,7 +402,7 @@ static int build_rows(struct sp_aggregate *a, sp_progress_fn *progress,
 	free(b.visits);
 	sp_index_done(&b.index);
 	free(b.remembered);
-	free(b.symbols.of);
+	sp_calls_done(&b.calls);
 	return r;
 }
 
@@ -524,19 +513,6 @@ struct sp_symbols sp_aggregate_symbols(const struct sp_aggregate *aggregate,
 	return filter ? sp_filter_symbols(filter, frame)
 		      : sp_symbolizer_lookup(aggregate->symbolizer, frame,
 					     true);
-}
-
-int sp_aggregate_stack_symbols(const struct sp_aggregate *a,
-			       const struct sp_stack *stack,
-			       struct sp_aggregate_symbols *ret)
-{
-	while (ret->room < stack->n_frames)
-		if (sp_array_reserve((void **)&ret->of, &ret->room, ret->room,
-				     sizeof(*ret->of)) < 0)
-			return -ENOMEM;
-	for (uint32_t i = 0; i < stack->n_frames; i++)
-		ret->of[i] = sp_aggregate_symbols(a, stack->frames[i]);
-	return 0;
 }
 
 const char *sp_aggregate_module_path(const struct sp_aggregate *aggregate,

@@ -44,7 +44,7 @@ struct sp_aggregate_function {
 	uint64_t offset;  /* in the module; of SP_BY_ADDRESS */
 	uint32_t row;     /* its number, in whatever order they are */
 	/* Samples of the view whose innermost function of the program's own
-	 * this is (sp_aggregate_find_flat()). */
+	 * this is (paths/calls.h). */
 	struct sp_class_sums flat;
 	/* Samples of the view with it anywhere in the stack; recursion counts
 	 * once. */
@@ -67,7 +67,9 @@ struct sp_aggregate_stack {
 	/* Number of rows before them: those that the flat one calls, up to the
 	 * innermost that is no allocator. */
 	uint32_t n_inner;
-	uint32_t flat_frame, flat_symbol; /* sp_aggregate_find_flat() */
+	uint32_t n_before; /* functions before the flat one (paths/calls.h) */
+	uint32_t flat_module; /* its id, of the flat one */
+	bool flat_is_unnamed;
 	/* Bit i < 63: a function of the module with that id has no name; bit
 	 * 63: one of a module with a larger id. */
 	uint64_t unnamed_modules;
@@ -211,26 +213,6 @@ int sp_aggregate_lifetimes(const struct sp_aggregate *aggregate,
 /* Symbols of one frame of a stack, innermost first; never empty. */
 struct sp_symbols sp_aggregate_symbols(const struct sp_aggregate *aggregate,
 				       struct sp_frame frame);
-
-/* The same of all frames of a stack, one stack after the other; free() `of`. */
-struct sp_aggregate_symbols {
-	struct sp_symbols *of;
-	size_t room;
-};
-
-/* 0 or -ENOMEM. */
-int sp_aggregate_stack_symbols(const struct sp_aggregate *aggregate,
-			       const struct sp_stack *stack,
-			       struct sp_aggregate_symbols *ret);
-
-/* The function for which the stack's bytes are flat: the innermost that is the
- * program's own; if there is none, the innermost that is no allocator; else the
- * innermost (enum sp_role).  It is returned as a frame and one of its symbols;
- * 0 and 0 for a stack without frames.  `symbols` has those of each frame. */
-void sp_aggregate_find_flat(const struct sp_aggregate *aggregate,
-			    const struct sp_stack *stack,
-			    const struct sp_symbols *symbols,
-			    uint32_t *ret_frame, uint32_t *ret_symbol);
 
 /* Path of a frame's module; "" if it is in none. */
 const char *sp_aggregate_module_path(const struct sp_aggregate *aggregate,

@@ -24,19 +24,17 @@ struct keyer {
 /* The frames of the path, or their replacements. */
 static int read_path(struct keyer *k, uint32_t path)
 {
-	const size_t depth = sp_paths_depth(k->paths, path);
-	uint32_t *grown = realloc(k->frames, (depth + 1) * sizeof(*grown));
+	const struct sp_path p = sp_paths_at(k->paths, path);
+	uint32_t *grown = realloc(k->frames, (p.n + 1) * sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
 	k->frames = grown;
 	k->path = path;
 	k->n = 0;
-	for (size_t i = 0; i < depth; i++) {
-		uint32_t frame = sp_paths_frame(k->paths, path, i);
+	for (size_t i = 0; i < p.n; i++) {
+		const uint32_t frame = k->as ? k->as[p.frame[i]] : p.frame[i];
 
-		if (k->as)
-			frame = k->as[frame];
 		if (!k->n || k->frames[k->n - 1] != frame)
 			k->frames[k->n++] = frame;
 	}
@@ -213,11 +211,7 @@ int sp_keys_edges(const struct sp_paths *paths, const uint32_t *as,
 
 struct sp_key sp_keys_said(const struct sp_keys *keys, uint32_t key)
 {
-	struct sp_key said;
-
-	/* the bytes are not aligned */
-	memcpy(&said, sp_intern_bytes(&keys->said, key), sizeof(said));
-	return said;
+	return *SP_INTERN_AT(&keys->said, key, struct sp_key);
 }
 
 int sp_key_paths_init(struct sp_key_paths *ret, const struct sp_keys *keys)

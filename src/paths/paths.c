@@ -42,21 +42,11 @@ int sp_paths_add(struct sp_paths *paths, const uint32_t *frames, size_t n,
 	return r;
 }
 
-size_t sp_paths_depth(const struct sp_paths *paths, uint32_t path)
+struct sp_path sp_paths_at(const struct sp_paths *paths, uint32_t path)
 {
-	return paths->paths.entries[path].length / sizeof(uint32_t);
-}
-
-uint32_t sp_paths_frame(const struct sp_paths *paths, uint32_t path,
-			size_t depth)
-{
-	uint32_t frame;
-
-	/* the bytes are not aligned */
-	memcpy(&frame,
-	       sp_intern_bytes(&paths->paths, path) + depth * sizeof(frame),
-	       sizeof(frame));
-	return frame;
+	return (struct sp_path){SP_INTERN_AT(&paths->paths, path, uint32_t),
+				paths->paths.entries[path].length /
+					sizeof(uint32_t)};
 }
 
 const char *sp_paths_name(const struct sp_paths *paths, uint32_t frame)
@@ -114,21 +104,6 @@ static int find_role(struct sp_paths *paths, uint32_t frame, enum sp_role *ret)
 	return 0;
 }
 
-static int find_interpreter(struct sp_paths *paths, uint32_t path,
-			    struct sp_interpreter *ret)
-{
-	const size_t n = sp_paths_depth(paths, path);
-	enum sp_role role;
-
-	for (size_t d = 0; d < n; d++) {
-		if (find_role(paths, sp_paths_frame(paths, path, d), &role) < 0)
-			return -ENOMEM;
-		if (sp_interpreter_look(ret, role, d))
-			break;
-	}
-	return 0;
-}
-
 bool sp_paths_same_module(const struct sp_paths *paths, uint32_t a, uint32_t b)
 {
 	const char *name_a = sp_paths_name(paths, a);
@@ -140,43 +115,38 @@ bool sp_paths_same_module(const struct sp_paths *paths, uint32_t a, uint32_t b)
 	return bytes_a == bytes_b && memcmp(name_a, name_b, bytes_a) == 0;
 }
 
-/* OWN, LIBRARY or ALLOCATOR. */
-static enum sp_role role_in(const struct sp_paths *paths, uint32_t path,
-			    const struct sp_interpreter *in, size_t depth,
-			    enum sp_role role)
+struct of_path {
+	const struct sp_paths *paths;
+	struct sp_path path;
+};
+
+static bool is_same_module(const void *arg, size_t a, size_t b)
 {
-	if (role >= SP_ROLE_LIBRARY)
-		return role;
-	return role != SP_ROLE_SCRIPT && in->is_found &&
-			       sp_paths_same_module(
-				       paths,
-				       sp_paths_frame(paths, path, depth),
-				       sp_paths_frame(paths, path, in->at))
-		       ? SP_ROLE_LIBRARY
-		       : SP_ROLE_OWN;
+	const struct of_path *of = arg;
+
+	return sp_paths_same_module(of->paths, of->path.frame[a],
+				    of->path.frame[b]);
 }
 
 int sp_paths_find_flat(struct sp_paths *paths, uint32_t path, size_t *ret_depth)
 {
-	const size_t n = sp_paths_depth(paths, path);
-	enum sp_role role, least = SP_ROLE_ALLOCATOR;
-	struct sp_interpreter in = {0};
+	const struct of_path of = {paths, sp_paths_at(paths, path)};
+	enum sp_role *roles;
+	int r = 0;
 
 	*ret_depth = 0;
 	if (!paths->see_through)
 		return 0;
-	if (grow_roles(paths) < 0 || find_interpreter(paths, path, &in) < 0)
-		return -ENOMEM;
-	for (size_t d = 0; d < n && least != SP_ROLE_OWN; d++) {
-		if (find_role(paths, sp_paths_frame(paths, path, d), &role) < 0)
-			return -ENOMEM;
-		role = role_in(paths, path, &in, d, role);
-		if (role >= least)
-			continue;
-		least = role;
-		*ret_depth = d;
-	}
-	return 0;
+	roles = malloc((of.path.n + 1) * sizeof(*roles));
+	if (!roles || grow_roles(paths) < 0)
+		r = -ENOMEM;
+	for (size_t d = 0; !r && d < of.path.n; d++)
+		r = find_role(paths, of.path.frame[d], &roles[d]);
+	if (!r)
+		*ret_depth =
+			sp_find_flat(roles, of.path.n, is_same_module, &of);
+	free(roles);
+	return r;
 }
 
 uint32_t sp_paths_functions(const struct sp_paths *paths, uint32_t frame)
@@ -270,22 +240,20 @@ int sp_paths_matches(const struct sp_pattern *pattern, const char *function,
 
 char *sp_paths_text(const struct sp_paths *paths, uint32_t path)
 {
-	const size_t depth = sp_paths_depth(paths, path);
+	const struct sp_path p = sp_paths_at(paths, path);
 	size_t bytes = 1;
 	char *text, *at;
 
-	for (size_t i = 0; i < depth; i++)
-		bytes += 3 + strlen(sp_paths_label(
-				     paths, sp_paths_frame(paths, path, i)));
+	for (size_t i = 0; i < p.n; i++)
+		bytes += 3 + strlen(sp_paths_label(paths, p.frame[i]));
 	text = malloc(bytes);
 	if (!text)
 		return NULL;
 	at = text;
 	*at = '\0';
-	for (size_t i = 0; i < depth; i++)
-		at = stpcpy(
-			stpcpy(at, i ? " < " : ""),
-			sp_paths_label(paths, sp_paths_frame(paths, path, i)));
+	for (size_t i = 0; i < p.n; i++)
+		at = stpcpy(stpcpy(at, i ? " < " : ""),
+			    sp_paths_label(paths, p.frame[i]));
 	return text;
 }
 

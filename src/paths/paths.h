@@ -46,15 +46,18 @@ void sp_paths_done(struct sp_paths *paths);
 int sp_paths_add(struct sp_paths *paths, const uint32_t *frames, size_t n,
 		 uint32_t *ret_path);
 
-size_t sp_paths_depth(const struct sp_paths *paths, uint32_t path);
-/* The frame at `depth`, from 0, the innermost. */
-uint32_t sp_paths_frame(const struct sp_paths *paths, uint32_t path,
-			size_t depth);
-/* Its name; valid until a frame is added. */
+/* The frames of a path, innermost first; valid until a path is added. */
+struct sp_path {
+	const uint32_t *frame;
+	size_t n;
+};
+
+struct sp_path sp_paths_at(const struct sp_paths *paths, uint32_t path);
+/* The name of a frame; valid until a frame is added. */
 const char *sp_paths_name(const struct sp_paths *paths, uint32_t frame);
 
-/* The depth of the frame that the path's samples are flat for, as in
- * sp_aggregate_find_flat().  0 and *ret_depth; -ENOMEM. */
+/* The depth of the frame that the path's samples are flat for
+ * (sp_find_flat()).  0 and *ret_depth; -ENOMEM. */
 int sp_paths_find_flat(struct sp_paths *paths, uint32_t path,
 		       size_t *ret_depth);
 

@@ -87,17 +87,15 @@ static int count_functions(struct sp_stack_paths *s,
 {
 	const char *identity = sp_intern_bytes(&s->identities, known->identity);
 	const struct sp_home home = sp_home_of(identity);
-	struct sp_known_symbol built;
 	uint32_t number, n = 0;
 
 	if (home.file_bytes == home.bytes)
 		return 0;
 	if (sp_intern_add(&s->built, known, sizeof(*known), &number) < 0)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < s->built.n_entries; i++) {
-		memcpy(&built, sp_intern_bytes(&s->built, i), sizeof(built));
-		n += built.frame == known->frame;
-	}
+	for (uint32_t i = 0; i < s->built.n_entries; i++)
+		n += SP_INTERN_AT(&s->built, i, struct sp_known_symbol)
+			     ->frame == known->frame;
 	return sp_paths_set_functions(s->paths, known->frame, n);
 }
 

@@ -115,17 +115,14 @@ static int by_bytes(const void *a, const void *b)
 static int by_names(const void *a, const void *b)
 {
 	const struct line *la = a, *lb = b;
-	const size_t na = sp_paths_depth(la->paths, la->path);
-	const size_t nb = sp_paths_depth(lb->paths, lb->path);
+	const struct sp_path pa = sp_paths_at(la->paths, la->path);
+	const struct sp_path pb = sp_paths_at(lb->paths, lb->path);
 	int c = 0;
 
-	for (size_t i = 0; !c && i < na && i < nb; i++)
-		c = strcmp(
-			sp_paths_name(la->paths,
-				      sp_paths_frame(la->paths, la->path, i)),
-			sp_paths_name(lb->paths,
-				      sp_paths_frame(lb->paths, lb->path, i)));
-	return c ? c : (na > nb) - (na < nb);
+	for (size_t i = 0; !c && i < pa.n && i < pb.n; i++)
+		c = strcmp(sp_paths_name(la->paths, pa.frame[i]),
+			   sp_paths_name(lb->paths, pb.frame[i]));
+	return c ? c : (pa.n > pb.n) - (pa.n < pb.n);
 }
 
 /* The path that stands for what calls the function from elsewhere. */
@@ -141,8 +138,8 @@ static int fold_path(struct sp_paths *paths, uint32_t *path)
 	frames = malloc((flat + 2) * sizeof(*frames));
 	if (!frames)
 		return -ENOMEM;
-	for (size_t d = 0; d <= flat; d++)
-		frames[d] = sp_paths_frame(paths, *path, d);
+	memcpy(frames, sp_paths_at(paths, *path).frame,
+	       (flat + 1) * sizeof(*frames));
 	r = sp_intern_add(&paths->frames, name, sizeof(name) - 1,
 			  &frames[flat + 1]);
 	if (!r)
@@ -242,15 +239,13 @@ static void settle_lines(struct lines *lines, size_t n_runs)
 static void put_line(struct sp_json *json, const struct line *line,
 		     size_t n_runs)
 {
-	const size_t depth = sp_paths_depth(line->paths, line->path);
+	const struct sp_path p = sp_paths_at(line->paths, line->path);
 
 	sp_json_open_flat(json, NULL, '{');
 	sp_json_open(json, "path", '[');
-	for (size_t i = 0; i < depth; i++)
+	for (size_t i = 0; i < p.n; i++)
 		sp_json_string(json, NULL,
-			       sp_paths_name(line->paths,
-					     sp_paths_frame(line->paths,
-							    line->path, i)));
+			       sp_paths_name(line->paths, p.frame[i]));
 	sp_json_close(json, ']');
 	sp_json_open(json, "runs", '[');
 	for (size_t i = 0; i < n_runs; i++)

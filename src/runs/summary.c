@@ -77,21 +77,13 @@ const struct sp_path_rows *sp_summary_whole(const struct sp_summary *summary,
 /* The path from where its samples are flat. */
 static int cut_path(struct sp_paths *paths, uint32_t *path)
 {
-	size_t depth, n;
-	uint32_t *frames;
+	const struct sp_path p = sp_paths_at(paths, *path);
+	size_t depth;
 	int r = sp_paths_find_flat(paths, *path, &depth);
 
-	if (r < 0 || !depth)
-		return r;
-	n = sp_paths_depth(paths, *path) - depth;
-	frames = malloc(n * sizeof(*frames));
-	if (!frames)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		frames[i] = sp_paths_frame(paths, *path, depth + i);
-	r = sp_paths_add(paths, frames, n, path);
-	free(frames);
-	return r;
+	return r < 0 || !depth ? r
+			       : sp_paths_add(paths, p.frame + depth,
+					      p.n - depth, path);
 }
 
 static int cut_rows(struct sp_paths *paths, struct sp_path_rows *rows,

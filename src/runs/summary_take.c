@@ -99,11 +99,9 @@ static int sort_in(struct sorter *sorter, const struct taker *t, uint32_t group,
 }
 
 /* The group and the path of a sum. */
-static void read_key(const struct sorter *sorter, size_t i, uint32_t key[2])
+static const uint32_t *key_of(const struct sorter *sorter, size_t i)
 {
-	/* the bytes are not aligned */
-	memcpy(key, sp_intern_bytes(&sorter->keys, (uint32_t)i),
-	       2 * sizeof(*key));
+	return SP_INTERN_AT(&sorter->keys, (uint32_t)i, uint32_t);
 }
 
 /* To rows[group] what was sorted into each of n groups. */
@@ -111,13 +109,10 @@ static int collect_paths(struct sorter *sorter,
 			 struct sp_path_rows *const *rows, size_t n)
 {
 	const size_t n_keys = sorter->keys.n_entries;
-	uint32_t key[2];
 
 	/* `n` counts them first, then those that are there */
-	for (size_t i = 0; i < n_keys; i++) {
-		read_key(sorter, i, key);
-		rows[key[0]]->n++;
-	}
+	for (size_t i = 0; i < n_keys; i++)
+		rows[key_of(sorter, i)[0]]->n++;
 	for (size_t group = 0; group < n; group++) {
 		rows[group]->at =
 			calloc(rows[group]->n + 1, sizeof(*rows[group]->at));
@@ -126,7 +121,8 @@ static int collect_paths(struct sorter *sorter,
 		rows[group]->n = 0;
 	}
 	for (size_t i = 0; i < n_keys; i++) {
-		read_key(sorter, i, key);
+		const uint32_t *key = key_of(sorter, i);
+
 		rows[key[0]]->at[rows[key[0]]->n++] =
 			(struct sp_path_row){key[1], sorter->accs[i]};
 	}

@@ -257,15 +257,37 @@ enum sp_role sp_see_through_role(const struct sp_see_through *rules,
 	return role;
 }
 
-bool sp_interpreter_look(struct sp_interpreter *in, enum sp_role role,
-			 size_t at)
+/* The innermost function of the interpreter's that a script calls; n: none. */
+static size_t find_interpreter(const enum sp_role *roles, size_t n)
 {
-	in->is_found = in->is_inside && role == SP_ROLE_SCRIPT;
-	if (in->is_found)
-		return true;
-	in->is_inside = role == SP_ROLE_INTERPRETER;
-	in->at = at;
-	return false;
+	for (size_t i = 0; i + 1 < n; i++)
+		if (roles[i] == SP_ROLE_INTERPRETER &&
+		    roles[i + 1] == SP_ROLE_SCRIPT)
+			return i;
+	return n;
+}
+
+size_t sp_find_flat(const enum sp_role *roles, size_t n,
+		    sp_same_module_fn *is_same_module, const void *arg)
+{
+	const size_t interpreter = find_interpreter(roles, n);
+	enum sp_role role, least = SP_ROLE_ALLOCATOR;
+	size_t at = 0;
+
+	for (size_t i = 0; i < n && least != SP_ROLE_OWN; i++) {
+		role = roles[i];
+		if (role < SP_ROLE_LIBRARY)
+			role = role != SP_ROLE_SCRIPT && interpreter < n &&
+					       is_same_module(arg, i,
+							      interpreter)
+				       ? SP_ROLE_LIBRARY
+				       : SP_ROLE_OWN;
+		if (role >= least)
+			continue;
+		least = role;
+		at = i;
+	}
+	return at;
 }
 
 void sp_see_through_free(struct sp_see_through *rules)

@@ -33,22 +33,21 @@ int sp_see_through_new(const struct sp_see_through_options *options,
 enum sp_role sp_see_through_role(const struct sp_see_through *rules,
 				 const char *module, const char *name);
 
-/*
- * The interpreter of a stack.  Functions of a script are in no module.  The
- * innermost of them that calls a module shows which module is the interpreter.
- * That module works for the script's function, so its functions further in
- * count as SP_ROLE_LIBRARY. In a stack without a script they keep their roles,
- * also in a program that only links an interpreter.
- */
-struct sp_interpreter {
-	bool is_found;
-	size_t at; /* the interpreter's frame if is_found */
-	bool is_inside;
-};
+/* Are functions a and b of a stack in one module? */
+typedef bool sp_same_module_fn(const void *arg, size_t a, size_t b);
 
-/* Call it with the role and frame of each function of a stack, from the
- * innermost outwards, until it returns true: found.  Zero-initialise `in`. */
-bool sp_interpreter_look(struct sp_interpreter *in, enum sp_role role,
-			 size_t at);
+/*
+ * The function that a stack is flat for, of the roles of its n functions from
+ * the innermost outwards: the innermost that is the program's own; if there is
+ * none, the innermost that is no allocator; else the innermost.
+ *
+ * Functions of a script are in no module.  The innermost of them that calls a
+ * module shows which module is the interpreter.  That module works for the
+ * script's function, so its functions further in count as SP_ROLE_LIBRARY.  In
+ * a stack without a script they keep their roles, also in a program that only
+ * links an interpreter.
+ */
+size_t sp_find_flat(const enum sp_role *roles, size_t n,
+		    sp_same_module_fn *is_same_module, const void *arg);
 
 void sp_see_through_free(struct sp_see_through *rules);

@@ -41,10 +41,9 @@ static struct unnamed *unnamed_of(struct unnamed_modules *all,
 static bool is_unnamed(const struct sp_aggregate *aggregate,
 		       const struct sp_aggregate_stack *s, uint32_t frame)
 {
-	return frame < s->stack->n_frames &&
-	       sp_aggregate_symbols(aggregate, s->stack->frames[frame])
-		       .symbol[0]
-		       .is_fallback;
+	return sp_aggregate_symbols(aggregate, s->stack->frames[frame])
+		.symbol[0]
+		.is_fallback;
 }
 
 static void add_bytes(struct unnamed_modules *all, uint32_t module_id, size_t i,
@@ -70,12 +69,10 @@ static void add_stack(struct unnamed_modules *all,
 	for (uint32_t k = 0; modules >> 63 && k < s->stack->n_frames; k++)
 		if (is_unnamed(aggregate, s, k))
 			add_bytes(all, s->stack->frames[k].module, i, s->bytes);
-	if (s->flat_frame >= s->stack->n_frames)
-		return;
-	flat = unnamed_of(all, s->stack->frames[s->flat_frame].module);
+	flat = unnamed_of(all, s->flat_module);
 	if (flat)
 		flat->own_bytes += s->bytes;
-	if (flat && modules && is_unnamed(aggregate, s, s->flat_frame))
+	if (flat && s->flat_is_unnamed)
 		flat->flat_bytes += s->bytes;
 }
 

@@ -33,24 +33,12 @@ static void print_symbol(FILE *out, const struct sp_aggregate *aggregate,
 /* Lines that are not worth a line which says that they are left out. */
 #define FEW_LINES 1
 
-/* How many lines are in front of that of the flat function. */
-static size_t lines_before_flat(const struct sp_aggregate *aggregate,
-				const struct sp_aggregate_stack *stack)
-{
-	size_t n = stack->flat_symbol;
-
-	for (uint32_t i = 0; i < stack->flat_frame; i++)
-		n += sp_aggregate_symbols(aggregate, stack->stack->frames[i])
-			     .count;
-	return n;
-}
-
 /* Of the library's functions only the outermost, which the program calls, and
  * the innermost, unless all are wanted. */
 static void print_frames(FILE *out, const struct sp_aggregate *aggregate,
 			 const struct sp_aggregate_stack *of, bool is_whole)
 {
-	const size_t n_before = is_whole ? 0 : lines_before_flat(aggregate, of);
+	const size_t n_before = is_whole ? 0 : of->n_before;
 	const struct sp_stack *stack = of->stack;
 	size_t line = 0;
 

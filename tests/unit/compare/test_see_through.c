@@ -134,10 +134,10 @@ static struct sp_summary *random_run(struct sp_paths *paths, struct model *m,
 static void path_text(const struct sp_paths *paths, uint32_t path, char *text)
 {
 	*text = '\0';
-	for (size_t d = 0; d < sp_paths_depth(paths, path); d++) {
+	for (size_t d = 0; d < sp_paths_at(paths, path).n; d++) {
 		strcat(text, d ? "<" : "");
 		strcat(text,
-		       sp_paths_name(paths, sp_paths_frame(paths, path, d)));
+		       sp_paths_name(paths, sp_paths_at(paths, path).frame[d]));
 	}
 }
 
