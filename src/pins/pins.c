@@ -346,7 +346,7 @@ static int list_sites(struct finder *f)
 	pins->sites = calloc(f->n_rows + 1, sizeof(*pins->sites));
 	if (!pins->sites)
 		return -ENOMEM;
-	for (size_t row = 0; row < f->n_rows; row++) {
+	for (uint32_t row = 0; row < f->n_rows; row++) {
 		struct sp_rss_pin_site *site = &pins->sites[pins->n_sites];
 
 		if (!f->pinned[row].samples)
