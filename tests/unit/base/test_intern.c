@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers for distinct strings, compared with a plain list. */
-#include "base/rng.h"
+#include <stdalign.h>
+
 #include "base/intern.h"
+#include "base/rng.h"
 #include "support/test.h"
 
 #define STRINGS 5000
@@ -54,6 +56,7 @@ TEST(like_a_list)
 		assert_int_equal(in.entries[i].length, list[i].n);
 		assert_memory_equal(bytes, list[i].bytes, list[i].n);
 		assert_int_equal(bytes[list[i].n], '\0');
+		assert_int_equal((uintptr_t)bytes % alignof(uint64_t), 0);
 	}
 	sp_intern_done(&in);
 }
