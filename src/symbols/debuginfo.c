@@ -587,8 +587,12 @@ size_t sp_debuginfo_lookup(struct sp_debuginfo *info, uint64_t address,
 		location->function = function_name(
 			info, die,
 			location->is_inlined ? NULL : known.function);
-		location->home = sp_homes_of_die(
-			&info->homes, dwarf_cu_getdwarf(unit->die.cu), die);
+		/* DWARF calls all parts of a coroutine local. */
+		if (location->is_inlined || known.home.file ||
+		    !known.function || !strstr(known.function, ".Frame."))
+			location->home = sp_homes_of_die(
+				&info->homes, dwarf_cu_getdwarf(unit->die.cu),
+				die);
 	}
 	n += !n;
 	finish_names(info, address, locations, n);

@@ -16,6 +16,7 @@
 #include "base/bisect.h"
 #include "base/hash.h"
 #include "symbols/home.h"
+#include "symbols/othername.h"
 
 struct sp_home_unit {
 	uint64_t hash;    /* of the last part */
@@ -243,6 +244,35 @@ static int add_local(struct sp_homes *h, const char *name, uint64_t address)
 	return 0;
 }
 
+static int add_global(struct sp_homes *h, const char *name)
+{
+	if (sp_array_reserve((void **)&h->globals, &h->globals_room,
+			     h->n_globals, sizeof(*h->globals)) < 0)
+		return -ENOMEM;
+	h->globals[h->n_globals++] = hash_text(0, name);
+	return 0;
+}
+
+static int compare_globals(const void *a, const void *b)
+{
+	const uint64_t ga = *(const uint64_t *)a, gb = *(const uint64_t *)b;
+
+	return (ga > gb) - (ga < gb);
+}
+
+static int add_symbol(struct sp_homes *h, int i, const GElf_Sym *symbol,
+		      const char *name, uint64_t address)
+{
+	const int type = GELF_ST_TYPE(symbol->st_info);
+	const bool is_local = GELF_ST_BIND(symbol->st_info) == STB_LOCAL;
+
+	if (is_local && type == STT_FILE)
+		return add_file(h, i, name);
+	if (type != STT_FUNC || !*name)
+		return 0;
+	return is_local ? add_local(h, name, address) : add_global(h, name);
+}
+
 /* A file's symbol comes before those of its functions. */
 static int index_locals(struct sp_homes *h, Dwfl_Module *module)
 {
@@ -255,18 +285,17 @@ static int index_locals(struct sp_homes *h, Dwfl_Module *module)
 		const char *name = dwfl_module_getsym_info(
 			module, i, &symbol, &address, NULL, NULL, NULL);
 
-		if (!name || GELF_ST_BIND(symbol.st_info) != STB_LOCAL)
-			continue;
-		if (GELF_ST_TYPE(symbol.st_info) == STT_FILE)
-			r = add_file(h, i, name);
-		else if (GELF_ST_TYPE(symbol.st_info) == STT_FUNC && *name)
-			r = add_local(h, name, address);
+		if (name)
+			r = add_symbol(h, i, &symbol, name, address);
 	}
 	if (r < 0)
 		return r;
 	if (h->n_locals)
 		qsort(h->locals, h->n_locals, sizeof(*h->locals),
 		      compare_locals);
+	if (h->n_globals)
+		qsort(h->globals, h->n_globals, sizeof(*h->globals),
+		      compare_globals);
 	return 1;
 }
 
@@ -294,6 +323,41 @@ static bool is_shared(const struct sp_homes *h, const char *name,
 	return false;
 }
 
+/* Of C++: those that only their file knows have an L before their own name
+ * (_ZL4makem), or are in an unnamed namespace. */
+static bool is_local_by_name(const char *mangled)
+{
+	if (strstr(mangled, "_GLOBAL__N"))
+		return true;
+	for (const char *at = strchr(mangled, 'L'); at;
+	     at = strchr(at + 1, 'L'))
+		if (at[1] >= '0' && at[1] <= '9')
+			return true;
+	return false;
+}
+
+/* "f.part.0" and "f.constprop.0" are local, and so is what gcc makes of a
+ * coroutine, though all know f.  Static functions are called .lto_priv.0 to
+ * tell them from others. */
+static bool is_part_of_global(const struct sp_homes *h, const char *name)
+{
+	const size_t n = sp_othername_without_clones(name);
+	char *whole;
+	uint64_t hash;
+
+	if ((!name[n] && !strstr(name, ".Frame.")) || strstr(name, ".lto_priv"))
+		return false;
+	if (name[0] == '_' && name[1] == 'Z')
+		return !is_local_by_name(name);
+	whole = strndup(name, n);
+	if (!whole)
+		return false;
+	hash = hash_text(0, whole);
+	free(whole);
+	return h->n_globals && bsearch(&hash, h->globals, h->n_globals,
+				       sizeof(hash), compare_globals);
+}
+
 struct sp_home_found sp_homes_of_symbol(struct sp_homes *h, Dwfl_Module *module,
 					int i)
 {
@@ -307,7 +371,7 @@ struct sp_home_found sp_homes_of_symbol(struct sp_homes *h, Dwfl_Module *module,
 		return found;
 	if (!h->has_locals)
 		h->has_locals = index_locals(h, module);
-	if (h->has_locals < 0)
+	if (h->has_locals < 0 || is_part_of_global(h, name))
 		return found;
 	found.file = file_of(h, i);
 	if (is_shared(h, name, found.file))
@@ -320,5 +384,6 @@ void sp_homes_done(struct sp_homes *h)
 	free(h->units);
 	free(h->files);
 	free(h->locals);
+	free(h->globals);
 	sp_blocks_free(&h->texts);
 }

@@ -21,6 +21,8 @@ struct sp_homes {
 	size_t n_files, files_room;
 	struct sp_home_local *locals; /* local functions, by name and file */
 	size_t n_locals, locals_room;
+	uint64_t *globals; /* hashes of the names of other functions */
+	size_t n_globals, globals_room;
 	int has_units, has_locals; /* 1: made; -ENOMEM: could not be */
 	struct sp_blocks texts;
 };
@@ -40,7 +42,8 @@ struct sp_home_found sp_homes_of_die(struct sp_homes *homes, Dwarf *dwarf,
 				     Dwarf_Die *function);
 
 /* The home of the function of symbol i of the module.  None if the symbol is
- * not local, or no other has its name and its file is not known. */
+ * not local, or a part or a copy of a function that is not, or no other has its
+ * name and its file is not known. */
 struct sp_home_found sp_homes_of_symbol(struct sp_homes *homes,
 					Dwfl_Module *module, int i);
 

@@ -330,6 +330,52 @@ static __attribute__((noinline)) void alone() { kept = malloc(7); }
 int main() { draw<Coin>(300); draw<Note>(100); alone(); return 0; }
 """
 
+# A function that all know, and a copy and a part of it, which only its file
+# knows; and a part of a static one.
+COPIES = r"""#include <stdlib.h>
+#define NAMED(kind, c, symbol, n) \
+  kind void *c(void) __asm__(symbol); \
+  __attribute__((noinline, used)) kind void *c(void) { \
+    void *volatile p = 0; \
+    for (int i = 0; i < n; i++) p = malloc(64); \
+    return p; \
+  }
+NAMED(, take, "take", 11)
+NAMED(static, copy, "take.constprop.0", 12)
+NAMED(static, part, "take.part.0", 13)
+NAMED(static, own, "give.part.0", 14)
+int main(void) { take(); copy(); part(); own(); return 0; }
+"""
+
+# Coroutines that all know: what is allocated before the first suspension, and
+# behind it.
+COROUTINE = r"""#include <coroutine>
+#include <cstdlib>
+static void *volatile kept;
+struct Task {
+  struct promise_type {
+    Task get_return_object() {
+      return {std::coroutine_handle<promise_type>::from_promise(*this)};
+    }
+    std::suspend_always initial_suspend() { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() {}
+  };
+  std::coroutine_handle<promise_type> h;
+};
+Task visit(int n) {
+  for (int i = 0; i < n; i++) kept = malloc(64);
+  co_await std::suspend_always{};
+}
+int main() {
+  Task t = visit(20);
+  while (!t.h.done()) t.h.resume();
+  t.h.destroy();
+  return 0;
+}
+"""
+
 
 class Languages(harness.Case):
     def compile(self, compiler, name, text, *options):
@@ -347,6 +393,21 @@ class Languages(harness.Case):
         found = flat(self.execute(program, period=1).paths[-1])
         self.assertEqual(found, {"till.Cash.open": 11, "till::open": 12,
                                  "till.drawer.open": 13, "open_till": 14})
+
+    def test_copies(self):
+        """With or without debug information, parts and copies are the
+        function, however local their symbols are."""
+        program = self.compile("gcc", "copies.c", COPIES, "-O1")
+        found = flat(self.execute(program, period=1).paths[-1])
+        self.assertEqual(found, {"take": 36, "give": 14})
+        for debug in ((), ("-g",)):
+            with self.subTest(debug=debug):
+                program = self.compile("g++", "visit.cc", COROUTINE, "-O1",
+                                       "-std=c++20", *debug)
+                found = flat(self.execute(program, period=1).paths[-1])
+                self.assertEqual(
+                    {n: k for n, k in found.items() if "visit" in n},
+                    {"visit": 21})
 
     def test_same_code(self):
         """A linker that keeps one of two functions: either may have been
