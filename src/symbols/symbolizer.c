@@ -116,11 +116,9 @@ int sp_symbolizer_new(const struct sp_profile *profile,
 
 void sp_symbolizer_free(struct sp_symbolizer *s)
 {
-	size_t i;
-
 	if (!s)
 		return;
-	for (i = 0; i < s->n_images; i++)
+	for (size_t i = 0; i < s->n_images; i++)
 		free(s->images[i]);
 	sp_images_free(s->images_owned);
 	sp_jitmap_done(&s->jit);
@@ -169,11 +167,9 @@ static struct image *image_of(struct sp_symbolizer *s,
 void sp_symbolizer_problems(const struct sp_symbolizer *s,
 			    sp_symbolizer_module_fn *fn, void *arg)
 {
-	const struct image *image;
-	size_t i;
+	for (size_t i = 0; i < s->profile->n_modules; i++) {
+		const struct image *image = s->module_images[i];
 
-	for (i = 0; i < s->profile->n_modules; i++) {
-		image = s->module_images[i];
 		if (image && image->is_needed && image->file->reason[0])
 			fn(arg, &s->profile->modules[i], image->file->reason);
 	}
@@ -419,6 +415,7 @@ static struct sp_symbols symbolize_address(struct sp_symbolizer *s,
 	const struct image *mine = module ? image_of(s, module) : NULL;
 	const struct sp_image *image = mine ? mine->file : NULL;
 	struct sp_symbol *kept;
+	struct name name;
 	size_t i, n = 1;
 
 	if (image && image->info)
@@ -439,16 +436,13 @@ static struct sp_symbols symbolize_address(struct sp_symbolizer *s,
 		if (symbol->is_fallback && image && image->info)
 			sp_debuginfo_function_start(image->info, lookup_address,
 						    &address);
-		if (!give_name(
-			    s,
-			    (struct name){
-				    .module = module,
-				    .raw = location->function,
-				    .address = location->function
-						       ? location->home.address
-						       : address,
-				    .file = location->home.file},
-			    symbol))
+		name = (struct name){.module = module,
+				     .raw = location->function,
+				     .address = address,
+				     .file = location->home.file};
+		if (name.raw)
+			name.address = location->home.address;
+		if (!give_name(s, name, symbol))
 			return failed;
 	}
 	n += !n;
@@ -506,6 +500,11 @@ static struct sp_symbols rename_embedded(struct sp_symbolizer *s,
 bool sp_symbolizer_has_full_names(const struct sp_symbolizer *s)
 {
 	return s->options.full_names;
+}
+
+bool sp_symbolizer_uses_debuginfod(const struct sp_symbolizer *s)
+{
+	return s->options.use_debuginfod;
 }
 
 static bool has_line(const struct sp_symbols *symbols)

@@ -59,6 +59,9 @@ int sp_symbolizer_new(const struct sp_profile *profile,
 /* Do names have parameters and template arguments? */
 bool sp_symbolizer_has_full_names(const struct sp_symbolizer *symbolizer);
 
+/* Does it ask debuginfod servers? */
+bool sp_symbolizer_uses_debuginfod(const struct sp_symbolizer *symbolizer);
+
 /*
  * Symbols of a frame; the result is cached and owned by the symbolizer.  Never
  * fails: an unknown function is module+offset.  `is_return_address` looks one

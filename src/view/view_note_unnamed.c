@@ -13,15 +13,24 @@
  * libstdc++ takes at the start of every C++ program is less, as a rule. */
 #define STRIPPED_SHARE_MIN 0.01
 
-/* Of a module, by its position in the profile. */
+/* Of stacks. */
+enum which {
+	FLAT, /* that are flat for a function without a name */
+	ANY,  /* with one of them anywhere */
+	OWN,  /* that are flat for any function */
+	N_WHICH
+};
+
+/* Of a module, by its position in the profile.  The sums are one set of
+ * samples: values of estimates for single stacks may add up to more than all
+ * that was allocated. */
 struct unnamed {
 	const struct sp_module *module;
-	double flat_bytes;  /* of stacks that are flat for a function of it */
-	double any_bytes;   /* of stacks with one of them anywhere */
-	uint32_t last;      /* 1 + the stack that any_bytes has */
-	const char *reason; /* NULL: the file is there, and says no more */
-	double own_bytes;   /* of stacks that are flat for any function of it */
-	const char *lack;   /* of debug information; NULL: nothing */
+	struct sp_class_sums sums[N_WHICH];
+	double bytes[N_WHICH]; /* their estimates */
+	uint32_t last;         /* 1 + the stack that ANY has */
+	const char *reason;    /* NULL: the file is there, and says no more */
+	const char *lack;      /* of debug information; NULL: nothing */
 };
 
 struct unnamed_modules {
@@ -46,14 +55,21 @@ static bool is_unnamed(const struct sp_aggregate *aggregate,
 		.is_fallback;
 }
 
-static void add_bytes(struct unnamed_modules *all, uint32_t module_id, size_t i,
-		      double bytes)
+/* Without memory less is said. */
+static void add_sums(struct unnamed *u, enum which which,
+		     const struct sp_aggregate_stack *s)
+{
+	(void)sp_class_sums_merge(&u->sums[which], s->sums);
+}
+
+static void add_any(struct unnamed_modules *all, uint32_t module_id, size_t i,
+		    const struct sp_aggregate_stack *s)
 {
 	struct unnamed *u = unnamed_of(all, module_id);
 
 	if (!u || u->last == i + 1)
 		return;
-	u->any_bytes += bytes;
+	add_sums(u, ANY, s);
 	u->last = (uint32_t)(i + 1);
 }
 
@@ -65,15 +81,23 @@ static void add_stack(struct unnamed_modules *all,
 	struct unnamed *flat;
 
 	for (uint64_t left = modules << 1 >> 1; left; left &= left - 1)
-		add_bytes(all, (uint32_t)__builtin_ctzll(left), i, s->bytes);
+		add_any(all, (uint32_t)__builtin_ctzll(left), i, s);
 	for (uint32_t k = 0; modules >> 63 && k < s->stack->n_frames; k++)
 		if (is_unnamed(aggregate, s, k))
-			add_bytes(all, s->stack->frames[k].module, i, s->bytes);
+			add_any(all, s->stack->frames[k].module, i, s);
 	flat = unnamed_of(all, s->flat_module);
 	if (flat)
-		flat->own_bytes += s->bytes;
+		add_sums(flat, OWN, s);
 	if (flat && s->flat_is_unnamed)
-		flat->flat_bytes += s->bytes;
+		add_sums(flat, FLAT, s);
+}
+
+static void estimate(struct unnamed *u, const struct sp_estimation *how)
+{
+	for (int i = 0; i < N_WHICH; i++) {
+		u->bytes[i] = sp_estimate_bytes_value(how, &u->sums[i]);
+		sp_class_sums_free(&u->sums[i]);
+	}
 }
 
 /* Of a library as it is installed, its packages have the rest. */
@@ -102,7 +126,7 @@ static void take_reason(void *arg, const struct sp_module *module,
  * has those that others call. */
 static double lost_bytes(const struct unnamed *u)
 {
-	return u->reason ? u->any_bytes : u->flat_bytes;
+	return u->bytes[u->reason ? ANY : FLAT];
 }
 
 static bool is_worth_saying(const struct unnamed *u, double whole)
@@ -154,14 +178,14 @@ static bool print_moved(struct sp_view_notes *notes, const struct unnamed *u,
 static void note_share(struct sp_view_notes *notes, const struct unnamed *u,
 		       double whole)
 {
-	const double callers = lost_bytes(u) - u->flat_bytes;
-	const bool has_flat = sp_view_note_matters(u->flat_bytes, whole);
+	const double callers = lost_bytes(u) - u->bytes[FLAT];
+	const bool has_flat = sp_view_note_matters(u->bytes[FLAT], whole);
 	const bool has_callers = sp_view_note_matters(callers, whole);
 	FILE *out = sp_view_note(notes);
 
 	if (has_flat)
 		fprintf(out, "%s of the bytes are in functions without names",
-			sp_text_percent(u->flat_bytes, whole).text);
+			sp_text_percent(u->bytes[FLAT], whole).text);
 	if (has_callers || !has_flat)
 		fprintf(out, "%s%s %s callers without names",
 			has_flat ? ", " : "",
@@ -252,11 +276,22 @@ static void print_file(FILE *out, const struct sp_profile *p)
 		fputs("FILE", out);
 }
 
-/* Commands on lines of their own, as the shell takes them. */
-static void print_remedies(FILE *out, const struct stripped *all,
-			   const struct sp_profile *p)
+static void print_servers(FILE *out, const struct sp_profile *p)
 {
 	const char *servers = getenv("DEBUGINFOD_URLS");
+
+	if (!servers || !*servers)
+		fprintf(out, "DEBUGINFOD_URLS=%s ",
+			sp_package_server(SP_PACKAGE_ETC));
+	fputs("sampleprof report --debuginfod", out);
+	print_file(out, p);
+}
+
+/* Commands on lines of their own, as the shell takes them. */
+static void print_remedies(FILE *out, const struct stripped *all,
+			   const struct sp_aggregate *aggregate)
+{
+	const struct sp_profile *p = aggregate->analysis->profile;
 
 	if (all->n_packages) {
 		sp_lines_print_whole(out, "    ");
@@ -267,11 +302,11 @@ static void print_remedies(FILE *out, const struct stripped *all,
 		fputs("  # as root\n", out);
 	}
 	sp_lines_print_whole(out, "    ");
-	if (!servers || !*servers)
-		fprintf(out, "DEBUGINFOD_URLS=%s ",
-			sp_package_server(SP_PACKAGE_ETC));
-	fputs("sampleprof report --debuginfod", out);
-	print_file(out, p);
+	if (sp_symbolizer_uses_debuginfod(aggregate->symbolizer))
+		fputs("# --debuginfod: no server in DEBUGINFOD_URLS gave it",
+		      out);
+	else
+		print_servers(out, p);
 	putc('\n', out);
 	if (!all->n_libraries)
 		return;
@@ -285,10 +320,10 @@ static void print_remedies(FILE *out, const struct stripped *all,
 static void note_lack(struct sp_view_notes *notes, const struct unnamed *u,
 		      double whole, struct stripped *all)
 {
-	if (!u->lack || u->own_bytes <= STRIPPED_SHARE_MIN * whole)
+	if (!u->lack || u->bytes[OWN] <= STRIPPED_SHARE_MIN * whole)
 		return;
 	fprintf(sp_view_note(notes), "%s of the bytes are in functions of ",
-		sp_text_percent(u->own_bytes, whole).text);
+		sp_text_percent(u->bytes[OWN], whole).text);
 	sp_text_print(notes->out, sp_text_base_name(u->module->path));
 	if (!print_moved(notes, u, all)) {
 		fputs(", ", notes->out);
@@ -316,6 +351,8 @@ void sp_view_note_unnamed(struct sp_view_notes *notes,
 		all.modules[i].module = &a->profile->modules[i];
 	for (size_t i = 0; i < aggregate->n_stacks; i++)
 		add_stack(&all, aggregate, i);
+	for (size_t i = 0; i < n; i++)
+		estimate(&all.modules[i], &a->how);
 	sp_symbolizer_problems(aggregate->symbolizer, take_reason, &all);
 	sp_symbolizer_lacks(aggregate->symbolizer, take_lack, &all);
 	qsort(all.modules, n, sizeof(*all.modules), compare_unnamed);
@@ -327,7 +364,7 @@ void sp_view_note_unnamed(struct sp_view_notes *notes,
 	for (size_t i = 0; i < n; i++)
 		note_lack(notes, &all.modules[i], whole, &stripped);
 	if (stripped.is_any)
-		print_remedies(notes->out, &stripped, a->profile);
+		print_remedies(notes->out, &stripped, aggregate);
 	if (all.jit_reason) {
 		fputs("no names of code made at run time: ",
 		      sp_view_note(notes));

@@ -60,6 +60,11 @@ void sp_symbolizer_lacks(const struct sp_symbolizer *symbolizer,
 	(void)arg;
 }
 
+bool sp_symbolizer_uses_debuginfod(const struct sp_symbolizer *symbolizer)
+{
+	return symbolizer->uses_debuginfod;
+}
+
 bool sp_symbolizer_has_full_names(const struct sp_symbolizer *symbolizer)
 {
 	(void)symbolizer;

@@ -112,6 +112,29 @@ TEST_OF(struct page *page, stripped_module, page_setup, page_teardown)
 		assert_has(print(page), "4.8% of the bytes are in functions "
 					"without names: /lib/libz.so.1 is not");
 	}
+	/* What was tried is no remedy. */
+	page->x->symbolizer.problem = NULL;
+	page->x->symbolizer.uses_debuginfod = true;
+	assert_has(print(page), "    # --debuginfod: no server in "
+				"DEBUGINFOD_URLS gave it\n");
+	assert_has_not(print(page), "sampleprof report --debuginfod");
+}
+
+/* Few samples stand for many bytes each, which the exact total bounds once. */
+TEST_OF(struct page *page, nameless_are_at_most_all, page_setup, page_teardown)
+{
+	struct sp_profile *p = &page->x->profile;
+
+	fixture_stack(page->x, (size_t[]){NAMELESS, MAIN}, 2, 1, 64);
+	fixture_stack(page->x, (size_t[]){NAMELESS, F, MAIN}, 3, 1, 64);
+	fixture_stack(page->x, (size_t[]){NAMELESS, H_IN_G, MAIN}, 3, 1, 64);
+	for (size_t i = 0; i < 3; i++)
+		page->x->stacks[i].frames[0].module = 2;
+	p->has_classes = true;
+	p->classes[sp_format_class(64)] = (struct sp_class_total){1024, 16};
+	p->exact_alloc_bytes = 1024;
+	assert_has(print(page), "  - 100.0% of the bytes are in functions "
+				"without names: libz.so.1 is stripped");
 }
 
 /* What a kill leaves is no damage, and where names come from is no news. */
