@@ -3,8 +3,10 @@
  * What one sample is made of, in a loop at a known depth.
  *
  *   sample pairs DEPTH COUNT     malloc and free of 64 bytes
- *   sample paths DEPTH COUNT     the same 12 calls deeper, by one of 4,096
- * paths sample unwind DEPTH COUNT    unw_backtrace of libunwind, nothing else
+ *   sample paths DEPTH COUNT     the same 10 calls deeper, by one of 1,024
+ *                                paths
+ *   sample stacks DEPTH COUNT    the same 16 calls deeper, by one of 65,536
+ *   sample unwind DEPTH COUNT    unw_backtrace of libunwind, nothing else
  *   sample frames DEPTH COUNT    following frame pointers, nothing else
  *   sample stalls DEPTH COUNT    the first malloc of main, and the first in an
  *                                object that was loaded just now
@@ -19,9 +21,10 @@
 #include <string.h>
 #include <time.h>
 
-#define FRAMES_MAX 1024
-#define PATH_CALLS 10
-#define LOOP       __attribute__((noinline))
+#define FRAMES_MAX  1024
+#define PATH_CALLS  10
+#define STACK_CALLS 16
+#define LOOP        __attribute__((noinline))
 
 typedef int backtrace_fn(void **pcs, int max);
 typedef void work_fn(long count);
@@ -58,14 +61,27 @@ static LOOP void follow_path(unsigned int path, int calls)
 	}
 }
 
-static LOOP void make_paths(long count)
+static LOOP void follow_random(int calls, long count)
 {
 	unsigned int random = 1;
 
 	for (long i = 0; i < count; i++) {
 		random = random * 1103515245u + 12345u;
-		follow_path(random >> 16, PATH_CALLS);
+		follow_path(random >> 16, calls);
 	}
+	sink = NULL;
+}
+
+static LOOP void make_paths(long count)
+{
+	follow_random(PATH_CALLS, count);
+	sink = NULL;
+}
+
+static LOOP void make_stacks(long count)
+{
+	follow_random(STACK_CALLS, count);
+	sink = NULL;
 }
 
 static LOOP void unwind(long count)
@@ -137,6 +153,8 @@ static work_fn *find_work(const char *name)
 		return make_pairs;
 	if (strcmp(name, "paths") == 0)
 		return make_paths;
+	if (strcmp(name, "stacks") == 0)
+		return make_stacks;
 	if (strcmp(name, "frames") == 0)
 		return follow_frames;
 	if (strcmp(name, "unwind") != 0)
@@ -158,7 +176,8 @@ int main(int argc, char **argv)
 	double start;
 
 	if (depth < 1 || count < 1) {
-		fputs("usage: sample pairs|paths|unwind|frames|stalls DEPTH "
+		fputs("usage: sample pairs|paths|stacks|unwind|frames|stalls "
+		      "DEPTH "
 		      "COUNT\n",
 		      stderr);
 		return 2;
