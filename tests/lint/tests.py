@@ -24,6 +24,7 @@ LABELS = [
                     ("tests/statistics/simulated.c", "statistics.simulated"),
                     ("tests/statistics/mutants.py", "statistics.mutants"),
                     ("tests/statistics/lab_page.py", "statistics.lab_page"),
+                    ("tests/statistics/long", "statistics.long"),
                     ("tests/statistics/study/run", "statistics.study"),
                     ("tests/statistics/study/gate", "statistics.study_gate")]),
     ("format", [("tests/format/compare", "format.reader"),

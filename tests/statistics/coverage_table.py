@@ -19,6 +19,10 @@ PAGE = os.path.join(ROOT, "docs", "measurements.txt")
 BEGIN = "<!-- coverage:begin (made by tests/statistics/coverage_table.py) -->"
 END = "<!-- coverage:end -->"
 
+LEVELS = (0.9, 0.95, 0.99, 0.999, 0.9999)
+LEVEL_HEAD = ["confidence", "equal objects, computed: least",
+              "simulated: least", "mean", "cells", "objects: least"]
+
 Cell = collections.namedtuple(
     "Cell", "subset rest periods share answer confidence coverage width")
 
@@ -106,7 +110,7 @@ def method_table(cells):
 
 def level_table(cells, exact):
     rows = []
-    for level in (0.9, 0.95, 0.99, 0.999):
+    for level in LEVELS:
         of = [c for c in cells if not c.rest and c.answer == "p3"
               and c.confidence == level]
         least = min(of, key=lambda c: c.coverage)
@@ -118,9 +122,7 @@ def level_table(cells, exact):
             f"{100 * least.coverage:.2f}",
             f"{100 * mean([c.coverage for c in of]):.2f}",
             f"{len(of)}", f"{100 * min(objects):.2f}"])
-    return table(["confidence", "equal objects, computed: least",
-                  "simulated: least", "mean", "cells", "objects: least"],
-                 rows)
+    return table(LEVEL_HEAD, rows)
 
 
 def first_of(cells, answer):

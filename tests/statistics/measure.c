@@ -7,7 +7,7 @@
 #include "lab/other_estimators.h"
 #include "replicate.h"
 
-const double levels[LEVELS] = {0.95, 0.90, 0.99, 0.999};
+const double levels[LEVELS] = {0.95, 0.90, 0.99, 0.999, 0.9999};
 
 static const struct {
 	const char *name;

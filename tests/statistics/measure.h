@@ -22,7 +22,7 @@ enum answer {
 const char *answer_name(enum answer answer);
 double answer_claim(enum answer answer, double confidence);
 
-#define LEVELS 4
+#define LEVELS 5
 extern const double levels[LEVELS]; /* 0.95 first */
 
 struct question {

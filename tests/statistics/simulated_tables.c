@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tables of functions that share size classes, with exact class totals. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "stats/estimate.h"
@@ -8,6 +9,7 @@
 
 #define PERIOD        4096u
 #define FUNCTIONS_MAX 1000
+#define WIDTH_RUNS    20 /* are enough for widths */
 #define COUNT(a)      (sizeof(a) / sizeof((a)[0]))
 
 enum what { SHOWN, ONE_SAMPLE, ALL_FUNCTIONS, TOGETHER, WHATS };
@@ -104,6 +106,46 @@ static void record(const struct function *f, struct sp_rng *rng,
 			abort();
 }
 
+/* Widths of the rows of two samples and more, added up: each by itself; with
+ * all others; with all others, if rows of one sample counted as well. */
+struct widths {
+	double alone, together, with_all;
+};
+
+static double width_of(const struct sp_population *population,
+		       const struct sp_class_sums *row, double confidence,
+		       unsigned int samples_min)
+{
+	const struct sp_estimation how = {SP_METHOD_P3T, confidence, population,
+					  samples_min};
+	const struct sp_interval i = sp_estimate_bytes(&how, row);
+
+	return i.hi - i.lo;
+}
+
+static void add_widths(const struct table *t, const struct sp_class_sums *rows,
+		       const struct sp_population *population,
+		       double confidence, struct widths *sum)
+{
+	unsigned int counted = 0, shown = 0;
+
+	for (unsigned int i = 0; i < t->functions; i++) {
+		counted += rows[i].all.samples >= 2;
+		shown += rows[i].all.samples > 0;
+	}
+	for (unsigned int i = 0; i < t->functions; i++) {
+		if (rows[i].all.samples < 2)
+			continue;
+		sum->alone += width_of(population, &rows[i], confidence, 0);
+		sum->together +=
+			width_of(population, &rows[i],
+				 sp_confidence_of_each(confidence, counted), 2);
+		sum->with_all +=
+			width_of(population, &rows[i],
+				 sp_confidence_of_each(confidence, shown), 0);
+	}
+}
+
 static void judge_level(const struct table *t, const struct sp_class_sums *rows,
 			const struct sp_population *population,
 			unsigned int level,
@@ -148,10 +190,23 @@ static void judge_level(const struct table *t, const struct sp_class_sums *rows,
 		score_add(&scores[w][level], asked[w], held[w]);
 }
 
+/* Only the rows that count are compared, and they are no wider for that. */
+static void put_widths(const struct table *t, double confidence,
+		       const struct widths *w)
+{
+	if (!(w->alone > 0))
+		return;
+	printf("width\t%s\t%g\t%.3f\t%.3f\n", t->name, confidence,
+	       w->together / w->alone, w->with_all / w->alone);
+	if (w->together > w->with_all * 1.001)
+		claim_fails(t->name, "--simultaneous is too wide");
+}
+
 static void simulate_table(const struct table *t, unsigned int runs)
 {
 	static struct sp_class_sums rows[FUNCTIONS_MAX + 1];
 	struct score scores[WHATS][SIMULATED_LEVELS] = {0};
+	struct widths widths[SIMULATED_LEVELS] = {0};
 	struct sp_population population;
 	double samples = 0;
 	struct sp_rng rng;
@@ -169,10 +224,16 @@ static void simulate_table(const struct table *t, unsigned int runs)
 		samples += (double)population.all.all.samples / runs;
 		for (unsigned int l = 0; l < SIMULATED_LEVELS; l++)
 			judge_level(t, rows, &population, l, scores);
+		for (unsigned int l = 0;
+		     run < WIDTH_RUNS && l < SIMULATED_LEVELS; l++)
+			add_widths(t, rows, &population, simulated_levels[l],
+				   &widths[l]);
 		for (unsigned int i = 0; i <= t->functions; i++)
 			sp_class_sums_free(&rows[i]);
 	}
 	sp_population_free(&population);
+	for (unsigned int l = 0; l < SIMULATED_LEVELS; l++)
+		put_widths(t, simulated_levels[l], &widths[l]);
 	for (unsigned int w = 0; w < WHATS; w++)
 		score_put(t->name, round(samples), names[w], runs, scores[w],
 			  w != ONE_SAMPLE);

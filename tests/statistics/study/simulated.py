@@ -23,7 +23,8 @@ class Row:
 
 
 def run(build):
-    """({(program, samples, question): Row}, [Bias])"""
+    """({(program, samples, question): Row}, [Bias],
+    {program: [(together, with all) of each level]})"""
     path = os.path.join(build, "tests/statistics/simulated")
     if not os.path.exists(path):
         raise Failed(f"{path} is missing: build it first")
@@ -33,16 +34,18 @@ def run(build):
     failed = [" ".join(f[1:5]) for f in lines if f[0] == "!"]
     if done.returncode or failed:
         raise Failed(f"{path}: {'; '.join(failed) or done.returncode}")
-    rows, biases = {}, []
+    rows, biases, widths = {}, [], {}
     for kind, *f in lines:
         if kind == "bias":
             biases.append(Bias(f[0], int(f[1]), int(f[2]),
                                *(float(v) for v in f[3:])))
+        elif kind == "width":
+            widths.setdefault(f[0], []).append((float(f[2]), float(f[3])))
         elif kind == " ":
             row = rows.setdefault((f[0], float(f[1]), f[2]),
                                   Row(int(f[4]), f[8] == "1"))
             row.cells[float(f[3])] = Cell(int(f[5]), int(f[6]), float(f[7]))
-    return rows, biases
+    return rows, biases, widths
 
 
 def share(cell, level):
@@ -76,7 +79,18 @@ def bias_table(biases):
           f"{100 * b.below:.1f} %"] for b in biases])
 
 
+def width_table(widths):
+    return table(["program", *(f"{100 * level:g} %" for level in LEVELS)],
+                 [[program, *(f"{each:.2f}; {with_all:.2f}"
+                              for each, with_all in of)]
+                  for program, of in widths.items()])
+
+
 def document(found):
-    rows, biases = found
+    rows, biases, widths = found
     return f"{levels_table(rows)}\n\n### Bias of the peak\n\n" \
-           f"{bias_table(biases)}"
+           f"{bias_table(biases)}\n\n" \
+           "### Widths of --simultaneous (E19)\n\n" \
+           "Of rows of two samples and more, divided by the width of one row; "\
+           "and if the rows of\none sample counted.\n\n" \
+           f"{width_table(widths)}"
