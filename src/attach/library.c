@@ -137,22 +137,25 @@ static bool identify_file(int fd, struct sp_proc_file *ret)
 #define SEAL_AT_START 0x20
 
 /*
- * Is it an empty memory file without seals?  All of these are on one device,
+ * 0: it is an empty memory file without seals.  All of these are on one device,
  * have no name, and can be written by whoever has a descriptor of them: nothing
- * is written that the process could not write itself.
+ * is written that the process could not write itself.  -EBADF: it is not; or
+ * -errno: we can have none to compare it with.
  */
-static bool is_new_memory_file(int found)
+static int check_memory_file(int found)
 {
 	int own = memfd_create("", MFD_CLOEXEC);
 	struct stat st, own_st;
-	bool is_one = own >= 0 && fstat(own, &own_st) == 0 &&
-		      fstat(found, &st) == 0 && S_ISREG(st.st_mode) &&
-		      st.st_dev == own_st.st_dev && st.st_nlink == 0 &&
-		      st.st_size == 0 && (st.st_mode & 0666) == 0666;
+	bool is_one;
 
-	if (own >= 0)
-		close(own);
-	return is_one;
+	if (own < 0)
+		return -errno;
+	is_one = fstat(own, &own_st) == 0 && fstat(found, &st) == 0 &&
+		 S_ISREG(st.st_mode) && st.st_dev == own_st.st_dev &&
+		 st.st_nlink == 0 && st.st_size == 0 &&
+		 (st.st_mode & 0666) == 0666;
+	close(own);
+	return is_one ? 0 : -EBADF;
 }
 
 /* Write the library and let nobody change it any more.  A process that has
@@ -167,20 +170,21 @@ static bool write_sealed(int fd, const struct sp_library *library,
 }
 
 /* Copy the library into the thread's memory file there->fd: 0, or a negative
- * errno; -EBADF: it is no such file. */
+ * errno; -EBADF: it is no such file, or was changed meanwhile. */
 static int fill_memory_file(const struct sp_library *library,
 			    const struct sp_tracee *t,
 			    struct sp_library_there *there)
 {
 	char path[80];
-	int found, fd, r = -EBADF;
+	int found, fd, r;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%d", t->pid, t->tid,
 		 there->fd);
 	found = open(path, O_PATH | O_CLOEXEC);
 	if (found < 0)
 		return -errno;
-	if (is_new_memory_file(found)) {
+	r = check_memory_file(found);
+	if (r == 0) {
 		fd = sp_regular_reopen(found, O_RDWR);
 		r = fd < 0 ? fd : write_sealed(fd, library, there) ? 0 : -EBADF;
 		if (fd >= 0)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -276,6 +277,23 @@ int sp_suitable_explain_silence(uint64_t pid, bool has_stopped,
 			    pid);
 }
 
+/* A kernel can be built without it, and a container's filter may refuse it. */
+static int check_kernel(struct sp_error *err)
+{
+	char from = 0, to;
+	const struct iovec here = {&to, 1}, there = {&from, 1};
+
+	if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1)
+		return 0;
+	return sp_error_set(err, -EOPNOTSUPP, NULL,
+			    "no memory of another process can be read here "
+			    "(process_vm_readv: %s): the kernel is without "
+			    "CONFIG_CROSS_MEMORY_ATTACH, or a filter of system "
+			    "calls refuses it; start the program under "
+			    "sampleprof run",
+			    strerror(errno));
+}
+
 int sp_suitable_check(uint64_t pid, bool *ret_filtered, struct sp_error *err)
 {
 	const struct status status = read_status(pid);
@@ -306,7 +324,9 @@ int sp_suitable_check(uint64_t pid, bool *ret_filtered, struct sp_error *err)
 				    "with which it cannot be made to call a "
 				    "function: start it under sampleprof run",
 				    pid);
-	r = check_executable(pid, err);
+	r = check_kernel(err);
+	if (r == 0)
+		r = check_executable(pid, err);
 	/* Of a 64-bit program, as it is now. */
 	if (r == 0 && read_auxv((pid_t)pid, AT_SECURE))
 		return refuse_secure_process(pid, err);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/deputy.h"
@@ -307,6 +308,20 @@ static ssize_t read_to(int fd, int copy, void *to, size_t bytes, off_t at)
 	q.call.fds[1] = copy;
 	q.job->at = at;
 	return finish(&q, to, q.job->data, 0);
+}
+
+int sp_patience_know(int fd, struct stat *ret)
+{
+	struct statx known;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+		  STATX_TYPE | STATX_MODE | STATX_INO, &known) != 0)
+		return sp_patience_stat(fd, "", ret);
+	*ret = (struct stat){
+		.st_mode = known.stx_mode,
+		.st_ino = known.stx_ino,
+		.st_dev = makedev(known.stx_dev_major, known.stx_dev_minor)};
+	return 0;
 }
 
 ssize_t sp_patience_read(int fd, void *to, size_t bytes, off_t at)

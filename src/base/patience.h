@@ -47,6 +47,10 @@ int sp_patience_open(int dir, const char *path, int flags, uint64_t resolve);
 /* `path` "" is `fd` itself; a link is followed. */
 int sp_patience_stat(int fd, const char *path, struct stat *ret);
 
+/* Of an open file what the kernel knows by itself: kind, mode, inode and
+ * device; before Linux 4.11 it asks, as above. */
+int sp_patience_know(int fd, struct stat *ret);
+
 /* At most 1 MiB at once, as pread(). */
 ssize_t sp_patience_read(int fd, void *to, size_t bytes, off_t at);
 

@@ -14,18 +14,10 @@
 
 static int reopen(int fd, int flags, bool has_patience)
 {
-	struct statx known;
-	struct stat st = {0};
+	struct stat st;
 	char path[32];
-	int opened, r = 0;
+	int opened, r = sp_patience_know(fd, &st);
 
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE,
-		  &known) == 0)
-		st.st_mode = known.stx_mode;
-	else if (has_patience)
-		r = sp_patience_stat(fd, "", &st);
-	else if (fstat(fd, &st) != 0)
-		r = -errno;
 	if (r < 0)
 		return r;
 	if (!S_ISREG(st.st_mode))

@@ -133,6 +133,7 @@ int sp_mapped_copy(int fd, off_t bytes, uint64_t until_ns,
 		   const atomic_bool *is_over)
 {
 	const int copy = memfd_create("sampleprof", MFD_CLOEXEC);
+	const int r = copy < 0 ? -errno : -ETIMEDOUT;
 	off_t at = 0;
 	ssize_t n = 1;
 
@@ -141,10 +142,11 @@ int sp_mapped_copy(int fd, off_t bytes, uint64_t until_ns,
 		n = sp_patience_copy(fd, copy, (size_t)(bytes - at), at);
 		at += n > 0 ? n : 0;
 	}
-	if (copy < 0 || at >= bytes)
+	if (copy >= 0 && at >= bytes)
 		return copy;
-	close(copy);
-	return -1;
+	if (copy >= 0)
+		close(copy);
+	return r;
 }
 
 int sp_mapped_check_elf(int fd)
@@ -166,7 +168,7 @@ struct sp_mapped_room sp_mapped_room(void)
 int sp_mapped_keep(int fd, struct sp_mapped_room *room)
 {
 	struct stat st;
-	int copy = -1;
+	int copy = -ETIMEDOUT;
 
 	if (!sp_patience_is_place(fd))
 		return fd;
@@ -176,7 +178,7 @@ int sp_mapped_keep(int fd, struct sp_mapped_room *room)
 	if (copy >= 0)
 		room->bytes -= (uint64_t)st.st_size;
 	close(fd);
-	return copy < 0 ? -ETIMEDOUT : copy;
+	return copy;
 }
 
 /* ---- the file ---- */
@@ -220,12 +222,12 @@ static int open_our_root(void)
 /* What may be asked without waiting for an answer. */
 static int check_place(int dir, int fd, bool is_other)
 {
-	struct statx st;
+	struct stat st;
+	const int r = sp_patience_know(fd, &st);
 
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE,
-		  &st) != 0)
-		return -errno;
-	if (!S_ISREG(st.stx_mode))
+	if (r < 0)
+		return r;
+	if (!S_ISREG(st.st_mode))
 		return -EINVAL;
 	return is_other && !answers_always(dir, fd) ? -EXDEV : 0;
 }
@@ -326,15 +328,10 @@ int sp_mapped_open_named(const char *path)
 bool sp_mapped_is_at(const char *path, int fd, bool is_other)
 {
 	const int there = open_by_name(open_our_root(), path, is_other);
-	struct statx a, b;
-	const bool is_same =
-		there >= 0 &&
-		statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO,
-		      &a) == 0 &&
-		statx(there, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO,
-		      &b) == 0 &&
-		a.stx_ino == b.stx_ino && a.stx_dev_major == b.stx_dev_major &&
-		a.stx_dev_minor == b.stx_dev_minor;
+	struct stat a, b;
+	const bool is_same = there >= 0 && sp_patience_know(fd, &a) == 0 &&
+			     sp_patience_know(there, &b) == 0 &&
+			     a.st_ino == b.st_ino && a.st_dev == b.st_dev;
 
 	if (there >= 0)
 		close(there);

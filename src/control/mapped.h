@@ -50,9 +50,9 @@ int sp_mapped_check_elf(int fd);
  * 0: not known. */
 uint64_t sp_mapped_mount(int fd);
 
-/* A copy in memory of so many bytes of an open file.  -1: there is no room for
- * it, no answer, no time any more, or *is_over (may be NULL) has become true.
- */
+/* A copy in memory of so many bytes of an open file.  -ETIMEDOUT: there is no
+ * room for it, no answer, no time any more, or *is_over (may be NULL) has
+ * become true; or -errno: no copy can be made. */
 int sp_mapped_copy(int fd, off_t bytes, uint64_t until_ns,
 		   const atomic_bool *is_over);
 
@@ -63,5 +63,6 @@ struct sp_mapped_room {
 struct sp_mapped_room sp_mapped_room(void);
 
 /* The open file itself or, if a process serves it, a copy that takes of the
- * room.  Closes `fd` if it is another.  -ETIMEDOUT. */
+ * room.  Closes `fd` if it is another.
+ * Errors are those of sp_mapped_copy(). */
 int sp_mapped_keep(int fd, struct sp_mapped_room *room);

@@ -813,6 +813,11 @@ class Hostile(Case):
         # It may not create a file there, so nobody does for it.
         self.refused(talk.pid, "no /tmp that its user may write to")
         os.chmod(folder + "/var/tmp", 0o1777)
+        self.refused(talk.pid, "this kernel (before Linux 5.6) has no safe way "
+                     "to its /tmp", command=(harness.target(
+                         "program_hazard_old_kernel"), "openat2",
+                                             attaching.COMMAND))
+        self.assertEqual(os.listdir(folder + "/var/tmp"), [])
         path, _ = attaching.attach(talk.pid, "/var/tmp/")
         self.assertEqual(talk.say("go"), OBJECTS)
         attaching.detach(talk.pid)

@@ -3,6 +3,7 @@
 
 import os
 
+import attaching
 import harness
 import hazards
 
@@ -80,3 +81,68 @@ class Kernels(hazards.Case):
             r"\Asampleprof: cannot create the profile, running unprofiled: "
             r"the kernel cannot tell whether the disk is full "
             r"\(EOPNOTSUPP\): .*\n\Z")
+
+
+class Commands(harness.Case):
+    """What looks at another process is done in a safe way, or is refused with
+    the reason; and the process goes on."""
+
+    # What is missing; why attach refuses, "": it does not.
+    WITHOUT = {
+        "close_range": "", "getrandom": "", "memfd_create": "",
+        "openat2": "", "openat2,statx": "", "renameat2": "", "statx": "",
+        "openat2,memfd_create,statx": "",
+        "process_vm_readv": "no memory of another process can be read here",
+        "process_vm_writev": "the memory of process {} cannot be written",
+    }
+    OBJECTS = ("totals", 1_000_000, 1000)
+
+    def command(self, missing, *words, code=0):
+        """What it says, in one line."""
+        done = attaching.run(
+            *words, check=False,
+            command=(harness.target("program_hazard_old_kernel"), missing,
+                     attaching.COMMAND))
+        self.assertEqual(done.returncode, code, (missing, words, done.stderr))
+        return " ".join((done.stdout + done.stderr).split())
+
+    def test_run(self):
+        program = harness.target("program_plain")
+        for missing in self.WITHOUT:
+            with self.subTest(missing):
+                path = os.path.join(self.dir, missing + ".sprof")
+                self.command(missing, "run", "--period", "1", "--out", path,
+                             program, "100", "0")
+                profile = harness.Profile(path).require_samples(100)
+                self.assertEqual((profile.end, profile.lost()), ("clean", {}))
+                with open(path, "rb") as f:
+                    self.assertIn(b"allocate", f.read(1 << 20))
+
+    def test_attach(self):
+        for missing, why in self.WITHOUT.items():
+            with self.subTest(missing):
+                talk = attaching.Talk(
+                    self, [harness.target("program_attached_places")])
+                path = os.path.join(self.dir, missing + ".sprof")
+                said = self.command(missing, "attach", talk.pid, "--out", path,
+                                    code=1 if why else 0)
+                self.assertIn(why.format(talk.pid), said)
+                self.assertEqual(os.path.exists(path), not why)
+                self.assertEqual(f" {talk.pid} " in
+                                 self.command(missing, "ps") + " ", not why)
+                said = self.command(missing, "ctl", "--timeout", "0s",
+                                    talk.pid, "mark", "x",
+                                    code=1 if why else 3)
+                self.assertIn("has no profile open" if why else
+                              "it stays queued", said)
+                self.assertIn("RSS ", self.command(
+                    missing, "rss", "--timeout", "0s", talk.pid))
+                self.assertEqual(talk.say("go"), self.OBJECTS)
+                self.command(missing, "detach", talk.pid, code=1 if why else 0)
+                self.assertEqual(talk.say("go"), self.OBJECTS)
+                talk.end()
+                if not why:
+                    self.assertEqual(harness.Profile(path).exact,
+                                     self.OBJECTS[1:])
+                self.assertEqual([name for name in os.listdir("/tmp")
+                                  if name.endswith(f".so.{talk.pid}")], [])

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * program_hazard_old_kernel NUMBERS PROGRAM ARGUMENT...: the program, with
- * PRELOAD preloaded, on a kernel that does not know these advices of
- * madvise(2), numbers with commas between them; "futex" among them: nor that
- * call with an operation on a word, which is "not implemented" then.
+ * program_hazard_old_kernel MISSING PROGRAM ARGUMENT...: the program, with
+ * PRELOAD preloaded if there is one, on a kernel that does not know what is
+ * MISSING, with commas between: numbers are advices of madvise(2), "futex" is
+ * that call with an operation on a word, and names are those of calls, which
+ * are "not implemented" then.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -41,8 +42,36 @@ static void answer(unsigned int err)
 						  SECCOMP_RET_ERRNO | err);
 }
 
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+static const struct {
+	const char *name;
+	unsigned int number;
+} calls[] = {
+	{"close_range", SYS_close_range},
+	{"getrandom", SYS_getrandom},
+	{"memfd_create", SYS_memfd_create},
+	{"openat2", SYS_openat2},
+	{"process_vm_readv", SYS_process_vm_readv},
+	{"process_vm_writev", SYS_process_vm_writev},
+	{"renameat2", SYS_renameat2},
+	{"statx", SYS_statx},
+};
+
 static void refuse(const char *what)
 {
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		if (strcmp(what, calls[i].name) == 0) {
+			load(offsetof(struct seccomp_data, nr));
+			only_if(calls[i].number, 1);
+			answer(ENOSYS);
+			return;
+		}
 	load(offsetof(struct seccomp_data, nr));
 	if (strcmp(what, "futex") == 0) {
 		only_if(SYS_futex, 3);
@@ -69,7 +98,8 @@ int main(int argc, char **argv)
 	program.len = at;
 	EXPECT(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 	EXPECT(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
-	EXPECT(!setenv("LD_PRELOAD", getenv("PRELOAD"), 1));
+	if (getenv("PRELOAD"))
+		EXPECT(!setenv("LD_PRELOAD", getenv("PRELOAD"), 1));
 	execvp(argv[2], argv + 2);
 	return 1;
 }
