@@ -259,7 +259,7 @@ static void open_file(uint64_t max_file_bytes)
 		modules[i].id = i + 1;
 		modules[i].start = 0x10000 * (i + 1);
 		modules[i].end = modules[i].start + 0x10000;
-		modules[i].name = "/lib/module.so";
+		modules[i].path = "/lib/module.so";
 	}
 }
 
