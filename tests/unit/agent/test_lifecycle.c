@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/divert/divert.h"
 #include "agent/event/agent.h"
 #include "agent/event/lifecycle.h"
 #include "agent/file/slots.h"
@@ -24,6 +25,13 @@ bool __wrap_sp_next_resolve(void)
 {
 	return false;
 }
+
+#ifdef __x86_64__
+/* Of the hooks; nothing is diverted to it. */
+void sp_divert_enter(void)
+{
+}
+#endif
 
 /* Where a thread that is being set up can be held up: before anybody knows of
  * it, or when it has a slot. */
