@@ -190,7 +190,7 @@ class Views(harness.Case):
         self.assertRegex(text, r"(?m)^ .*% +parse  \(program_views\)$")
         self.assertRegex(text, r"(?m)^ .*% +itself$")
         self.assertRegex(
-            text, r"\nnext: \S+ traces --show-from[\s\\]+'\^main\$'[\s\\]+"
+            text, r"\nnext: \S+[\s\\]+traces[\s\\]+--show-from[\s\\]+'\^main\$'[\s\\]+"
                   r"\S+\n\Z")
         rows = self.rows("tree", *options)
         self.assertEqual(len(rows), len(found))

@@ -453,8 +453,8 @@ for path, rows, test in (
         mutant(name, path, by, old, new, program=test)
 # A function that is inlined on one side is new, and a regression.
 mutant("inlining_is_new", MOVED, "test_other_inlining",
-       "if (is_own[frame] && d + 1 < depth &&",
-       "if (false && d + 1 < depth &&", program="test_check_names")
+       "if (is_own[frame] && d + 1 < p.n &&",
+       "if (false && d + 1 < p.n &&", program="test_check_names")
 # Functions without a name on one side are gone, and new.
 mutant("missing_names_are_gone", NAMES, "test_names_are_missing",
        "l.is_mixed[m] = is_mixed(&l, m);",

@@ -436,7 +436,7 @@ TEST(no_profiles)
 	memfile_resize(&one_file, 1 << 20);
 	expect_error(one_file.path, -EINVAL, "magic");
 	memfile_write(&one_file, 0, "#!/bin/sh\n", 10);
-	expect_error(one_file.path, -EINVAL, "magic");
+	expect_error(one_file.path, -EINVAL, NULL);
 	memfile_write(&one_file, 0, "\x89sprof\r\n\x02", 9);
 	expect_error(one_file.path, -EINVAL, "version");
 	expect_error(dir, -EINVAL, NULL);
