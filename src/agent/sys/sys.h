@@ -116,9 +116,13 @@ bool sp_sys_block_signals(uint64_t *ret_before);
 void sp_sys_restore_signals(uint64_t before);
 
 /*
- * Does the word at that address differ from the value?  0: no; 1: yes, or the
- * address cannot be read; a negative errno: the kernel does not say.  Raises no
- * fault, and needs only system calls that malloc needs, so that it works in a
- * sandbox, too.  Context: sampled.
+ * Does the word at that address have that value?  0: yes; -EAGAIN: no; -EFAULT:
+ * it cannot be read; another negative errno: the kernel does not say.  Raises
+ * no fault, and needs only system calls that malloc needs, so that it works in
+ * a sandbox, too.  Context: sampled.
  */
+long sp_sys_look(uintptr_t word, uint32_t value);
+
+/* Does it differ, or cannot be read?  0: no; 1: yes; a negative errno: the
+ * kernel does not say.  Context: sampled. */
 int sp_sys_compare(const volatile uint32_t *word, uint32_t value);

@@ -6,7 +6,6 @@
 #include "agent/unwind/stack_bounds.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <sys/auxv.h>
 
 #include "agent/sys/arch.h"
@@ -75,15 +74,9 @@ bool sp_stack_bounds_is_first(uintptr_t sp)
 	       (sp >= main_start || main_start - sp < FIRST_BYTES_MAX);
 }
 
-/* Compares the word for a requeue of no waiters. */
 bool sp_stack_bounds_probe(uintptr_t address)
 {
-	static int nobody;
-	long ret =
-		sp_syscall(SYS_futex, (long)(address & ~3ul),
-			   FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, (long)&nobody, 0);
-
-	return ret != -EFAULT;
+	return sp_sys_look(address & ~3ul, 0) != -EFAULT;
 }
 
 static uintptr_t page_of(uintptr_t at)

@@ -35,8 +35,11 @@ static void fail(const char *what)
 static __attribute__((noinline)) char *make_letters(unsigned int depth,
 						    size_t n)
 {
+	/* So that pages of the stack begin with what nobody has written. */
+	char unwritten[1500];
 	char *p;
 
+	KEEP(unwritten);
 	if (depth) {
 		p = make_letters(depth - 1, n);
 	} else {
