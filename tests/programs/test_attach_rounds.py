@@ -99,9 +99,11 @@ class Rounds(Case):
             found = harness.Profile(path)
             talk.process.send_signal(signal.SIGCONT)
             self.assertEqual(found.end, "detached")
-            # A thread without a processor may be just counting.
+            # A thread without a processor may be just counting, and others
+            # allocate before the one that begins the profile is done.
             self.assertLessEqual(set(found.lost()),
-                                 {"class_totals_not_published"})
+                                 {"class_totals_not_published",
+                                  "allocations_during_start"})
         truth = talk.say("stop")
         self.assertLess(harness.Profile(path).exact[0], truth[1])
         talk.end()

@@ -140,9 +140,10 @@ class Threads(hazards.Case):
             self.assertGreater(sum(s["samples"] for s in late), 20000)
             self.assertTrue(all(s in profile.stacks_with("work")
                                 for s in late))
-            # Turns and passes went on meanwhile.
+            # Turns and passes went on meanwhile: a thread that holds one up
+            # while it has no processor costs some samples.
             self.assertLess(profile.lost().get("samples_file_full", 0),
-                            objects // 20)
+                            objects // 4)
 
     @harness.nightly_too
     def test_left_for_a_frame_that_nobody_writes_to(self):
