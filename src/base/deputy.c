@@ -124,7 +124,7 @@ static void answer(void *room, int to, const struct sp_deputy_call *call,
 /* Until the parent kills it, or has ended itself. */
 static void be_child(void *room, int to)
 {
-	struct sp_deputy_call call;
+	struct sp_deputy_call call = {0};
 	int got[2];
 	size_t n;
 

@@ -404,7 +404,7 @@ int sp_apart_run(const struct sp_apart *apart, void *answer, size_t bytes,
 	/* Where it is ignored, nobody learns how a child ended. */
 	const struct sigaction usual = {.sa_handler = SIG_DFL};
 	struct sigaction before;
-	struct word word;
+	struct word word = {.code = -EOWNERDEAD}; /* of one that says nothing */
 	int r, status = -1;
 
 	sigaction(SIGCHLD, &usual, &before);
