@@ -3,11 +3,17 @@
 every allocation is recorded and nothing is reported.
 """
 
+import glob
 import os
 import re
 import subprocess
+import sys
 
 import harness
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "compat", "suites"))
+import sources  # noqa: E402 pylint: disable=wrong-import-position
 
 TARGETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "targets")
 INCLUDE = os.path.join(TARGETS, "..", "..", "..", "include")
@@ -26,6 +32,17 @@ AT_FIXED_PLACES = ["setarch", "-R"]
 OURS = (rb"== (Possible data race|Conflicting|Invalid|Conditional|Use of|"
         rb"Syscall param|Thread #).*\n(==\d+== Locks.*\n)?"
         rb"==\d+==    (at|by) 0x[0-9A-F]+: .*libsampleprof")
+
+
+VALGRIND_TOOLS = ("memcheck", "helgrind", "drd", "dhat")
+
+
+def valgrind(tool):
+    return [harness.require("valgrind", "valgrind"), "-q", "--tool=" + tool,
+            f"--error-exitcode={FOUND['valgrind']}",
+            *(["--dhat-out-file=/dev/null"] if tool == "dhat" else []),
+            # Its malloc is below ours, not in the place of it.
+            "--soname-synonyms=somalloc=nouserintercepts"]
 
 
 class Case(harness.Case):
@@ -152,20 +169,147 @@ class Sanitizers(Case):
                 self.assertEqual(result.returncode, FOUND["sanitizer"])
 
 
-class Valgrind(Case):
+# Each of three threads has a Lua of its own, and all are done before any is
+# judged.
+HOST = """
+#include <pthread.h>
+#include <stdio.h>
+#include "lua.h"
+#include "lauxlib.h"
+#include "lualib.h"
+static char said[3][64];
+static const char *script;
+static void *live(void *to)
+{
+	lua_State *l = luaL_newstate();
+	luaL_openlibs(l);
+	if (luaL_dofile(l, script))
+		fprintf(stderr, "%s\\n", lua_tostring(l, -1));
+	else
+		snprintf(to, sizeof(*said), "%s", lua_tostring(l, -1));
+	lua_close(l);
+	return NULL;
+}
+int main(int argc, char **argv)
+{
+	pthread_t threads[3];
+	script = argv[argc - 1];
+	for (int i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, live, said[i]);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 0; i < 3; i++)
+		puts(said[i]);
+	return 0;
+}
+"""
+# Strings, tables, closures, coroutines, errors, and a collector that is busy.
+SCRIPT = """
+local sum, kept = 0, {}
+local function squares(n)
+  return coroutine.wrap(function()
+    for i = 1, n do coroutine.yield(i * i) end
+  end)
+end
+for round = 1, 20 do
+  local words = {}
+  for i = 1, 100 do words[i] = ("%d:%d"):format(i * 7919 % 101, round) end
+  table.sort(words)
+  kept[round % 7] = table.concat(words, ","):gsub("%d", function(d)
+    return d + 0 == 7 and "seven" or nil
+  end)
+  for square in squares(50) do sum = sum + square end
+  local fine, why = pcall(error, {round})
+  sum = sum + #kept[round % 7] + (fine and 1 or why[1])
+  if round % 5 == 0 then collectgarbage() end
+end
+return ("%d %d"):format(sum, #string.pack("s4z", kept[1], kept[2]))
+"""
 
-    def valgrind(self, tool):
-        return [harness.require("valgrind", "valgrind"), "-q",
-                "--tool=" + tool, f"--error-exitcode={FOUND['valgrind']}",
-                *(["--dhat-out-file=/dev/null"] if tool == "dhat" else []),
-                # Its malloc is below ours, not in the place of it.
-                "--soname-synonyms=somalloc=nouserintercepts"]
+
+class Larger(Case):
+    """Lua in three threads, from Debian's source: the same output and status
+    as without the library, and no report of a tool."""
+
+    def setUp(self):
+        super().setUp()
+        work = os.path.join(os.environ["SAMPLEPROF_TARGETS"], "..", "..",
+                            "suites")
+        os.makedirs(work, exist_ok=True)
+        try:
+            tree = sources.Sources(os.path.realpath(work)).tree("lua5.4")
+        except (OSError, sources.Failed) as why:
+            self.skipTest(f"no source of lua5.4 to be had: {why}")
+        self.lua = os.path.join(tree, "src")
+        self.script, self.host = (os.path.join(self.dir, name)
+                                  for name in ("script.lua", "host.c"))
+        for path, text in ((self.script, SCRIPT), (self.host, HOST),
+                           (self.dir + "/lua5.4-deb-multiarch.h",
+                            '#define DEB_HOST_MULTIARCH "none"\n')):
+            with open(path, "w", encoding="ascii") as f:
+                f.write(text)
+
+    def build(self, compiler, *options):
+        program = os.path.join(self.dir, "lua" + "".join(
+            c if c.isalnum() else "-" for c in compiler + "".join(options)))
+        files = [name for name in glob.glob(self.lua + "/*.c")
+                 if os.path.basename(name) not in ("lua.c", "luac.c")]
+        subprocess.run(
+            [harness.require(compiler, compiler), "-g1", "-O1", "-w",
+             "-pthread", "-DLUA_USE_POSIX", "-I", self.lua, "-I", self.dir,
+             *options, self.host, *files, "-o", program, "-lm"],
+            check=True, timeout=harness.TIMEOUT_S)
+        return program
+
+    def compare(self, *prefix, program, is_seen=True):
+        """With and without; what is said on standard error with it."""
+        bare = self.execute(*prefix, program, self.script, shim=False,
+                            clean=False, env={"TSAN_OPTIONS": OPTIONS})
+        result, profiles = self.watched(*prefix, program, self.script,
+                                        program=program)
+        said = re.sub(rb"sampleprof: malloc of this process is defined by .*\n",
+                      b"", result.stderr)
+        self.assertEqual((bare.returncode, len(bare.stdout.splitlines())),
+                         (0, 3), bare.stderr)
+        self.assertEqual((result.returncode, result.stdout),
+                         (bare.returncode, bare.stdout), result.stderr)
+        [profile] = profiles
+        self.assertEqual(profile.lost(), {})
+        if is_seen:
+            profile.require_samples(5000)
+            self.assertEqual(profile.samples, profile.exact[1])
+        return said
+
+    @harness.nightly
+    def test_sanitizers(self):
+        for compiler, names, seen in (
+                ("gcc", ("thread", "address", "leak", "undefined"),
+                 ("thread", "address", "leak", "undefined")),
+                ("clang", ("thread", "address", "memory", "undefined"),
+                 ("undefined",))):
+            for name in names:
+                with self.subTest(compiler, sanitizer=name):
+                    program = self.build(compiler, "-fsanitize=" + name)
+                    self.assertEqual(self.compare(
+                        *AT_FIXED_PLACES, program=program,
+                        is_seen=name in seen), b"")
+
+    @harness.nightly
+    def test_valgrind(self):
+        program = self.build("gcc")
+        for tool in VALGRIND_TOOLS:
+            with self.subTest(tool):
+                self.assertNotRegex(
+                    self.compare(*valgrind(tool), program=program), OURS)
+
+
+class Valgrind(Case):
 
     def test_every_tool(self):
         program = harness.target("program_race_free")
-        for tool in ("memcheck", "helgrind", "drd", "dhat"):
+        for tool in VALGRIND_TOOLS:
             with self.subTest(tool):
-                self.check(*self.valgrind(tool), program=program)
+                self.check(*valgrind(tool), program=program)
 
     def test_libunwind(self):
         """Is not used: it would be reported."""
@@ -173,7 +317,7 @@ class Valgrind(Case):
         for tool in ("memcheck", "helgrind"):
             with self.subTest(tool):
                 result, profiles = self.watched(
-                    *self.valgrind(tool), program, ROUNDS, program=program,
+                    *valgrind(tool), program, ROUNDS, program=program,
                     SAMPLEPROF_UNWIND="libunwind")
                 self.assertEqual(result.returncode, 0, result.stderr)
                 self.assertIn(b"stacks are found by tables", result.stderr)
@@ -196,15 +340,15 @@ class Valgrind(Case):
             [harness.require("sqlite3", "sqlite3"), ":memory:", queries],
             [harness.require("perl", "perl"), "-e",
              "$h{$_} = [1 .. $_ % 9] for 1 .. 3000; print scalar keys %h"]]
-        for tool in ("memcheck", "helgrind", "drd", "dhat"):
+        for tool in VALGRIND_TOOLS:
             for argv in programs:
                 with self.subTest(tool=tool, program=argv[0]):
                     program = os.path.realpath(argv[0])
-                    bare = self.execute(*self.valgrind(tool), *argv,
+                    bare = self.execute(*valgrind(tool), *argv,
                                         shim=False, clean=False,
                                         env={"PYTHONMALLOC": "malloc"})
                     result, profiles = self.watched(
-                        *self.valgrind(tool), *argv, program=program,
+                        *valgrind(tool), *argv, program=program,
                         PYTHONMALLOC="malloc")
                     self.assertEqual((result.returncode, result.stdout),
                                      (bare.returncode, bare.stdout))
