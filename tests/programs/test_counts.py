@@ -13,6 +13,7 @@ window, which is at most the check-in distance of 1 MiB; the targets' failing
 requests are larger.
 """
 
+import errno
 import os
 import subprocess
 import unittest
@@ -30,6 +31,8 @@ LINKED = {"jemalloc": "jemalloc", "tcmalloc": "tcmalloc_minimal",
 # program instead of throwing.
 WITHOUT = {("program_entries", "jemalloc"): ["nopvalloc"],
            ("program_operators", "mimalloc"): ["nothrow"]}
+
+PWRITE = 18  # pwrite64 of x86-64
 
 
 def classes(profile):
@@ -149,6 +152,59 @@ class Counts(harness.Case):
                                     threads=threads, rounds=6)
             self.assertEqual(profile.settings["allocator.linked"],
                              "je_malloc (jemalloc)")
+
+    @unittest.skipUnless(harness.MACHINE == "x86_64", "other machines")
+    def test_refused_in_the_program(self):
+        """A family with one function that cannot lead elsewhere is left alone,
+        byte for byte; the one beside it is seen."""
+        refused = {"short": "is too short",
+                   "loop": "jumps into its own beginning",
+                   "odd": "has an instruction that is not understood"}
+        runs = [self.execute(harness.target("program_refused"), n)
+                for n in (0, 300)]
+        profiles = [run.profile() for run in runs]
+        for run in runs:
+            values = run.values()
+            self.assertEqual(values["fine"], (0, 2))
+            for name in refused:
+                self.assertEqual(values[name], (0, 0), name)
+        self.assertEqual([a - b for a, b in zip(profiles[1].exact,
+                                                profiles[0].exact)],
+                         list(runs[1].values()["truth"]))
+        profile = profiles[1]
+        self.assertEqual(profile.settings["allocator.linked"], "fine_je_malloc")
+        self.assertEqual(sorted(profile.settings["unseen"].split()),
+                         sorted(f"{name}_je_malloc" for name in refused))
+        said = " ".join(harness.report(profile.path).split())
+        for name, why in refused.items():
+            self.assertIn("linked into the program, and not seen: "
+                          f"{name}_je_free {why}", said)
+
+    @unittest.skipUnless(harness.MACHINE == "x86_64", "other machines")
+    def test_kernel_refuses_in_the_program(self):
+        """pwrite fails, which is what writes code: the program goes on with all
+        of its own, and is told."""
+        library = harness.target("libprogram_hazard_refuse.so")
+        for err in (errno.EACCES, errno.EIO, errno.ENOSYS):
+            env = {"REFUSE": f"{PWRITE}:{err}"}
+            result = self.execute(harness.target("program_refused"), 300,
+                                  preload=(library,), env=env)
+            self.assertEqual(result.values()["fine"], (0, 0))
+            settings = result.profile().settings
+            self.assertNotIn("allocator.linked", settings)
+            self.assertIn("fine_je_malloc", settings["unseen"].split())
+            self.assertIn("fine_je_malloc cannot be written: the kernel "
+                          "refuses", settings["diagnosis"])
+            for program, more in (("entries", ["nopvalloc"]), ("operators", [])):
+                target = harness.target(f"program_{program}_static_pie")
+                result = self.execute(target, 2, 2, *more, preload=(library,),
+                                      env=env)
+                self.assertGreater(result.values()["truth"][0], 1 << 16)
+                settings = result.profile().settings
+                self.assertNotIn("allocator.linked", settings)
+                self.assertIn("malloc", settings["unseen"].split())
+                self.assertIn("malloc cannot be written: the kernel refuses",
+                              settings["diagnosis"])
 
     def test_c_entry_points(self):
         for name in ALLOCATORS:
