@@ -151,6 +151,14 @@ static void note_diagnosis(struct sp_view_notes *notes,
 	putc('\n', notes->out);
 }
 
+/* A malloc without a prefix also serves libraries, whose constructors may have
+ * run before the library's. */
+static bool has_served_libraries(const char *linked)
+{
+	return strncmp(linked, "malloc", strlen("malloc")) == 0 ||
+	       strstr(linked, ", malloc");
+}
+
 static void note_linked(struct sp_view_notes *notes, const struct sp_profile *p)
 {
 	const char *linked = sp_profile_info(p, "allocator.linked");
@@ -160,6 +168,10 @@ static void note_linked(struct sp_view_notes *notes, const struct sp_profile *p)
 	fputs("linked into the program, and seen at its entries: ",
 	      sp_view_note(notes));
 	sp_text_print(notes->out, linked);
+	if (has_served_libraries(linked))
+		fputs("; what libraries allocated before sampleprof's start "
+		      "is in no total",
+		      notes->out);
 	putc('\n', notes->out);
 }
 
