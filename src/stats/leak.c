@@ -130,20 +130,27 @@ static void look_ahead(struct sp_leak *row, const struct sp_growth_test *t,
 		row->shorter = pow(row->half_bytes.hi / steady, 2);
 }
 
-/* What another clock says, too: one that follows what grows, neither that it
- * goes on, nor that a longer run would show that. */
+/*
+ * What the clock of bytes says, too: where the run is uneven, whether a site
+ * grows, and whether a longer run would show that it goes on, if that clock
+ * does not follow what grows.  Whether growth slows down more than the load it
+ * says of any run: many samples show that of a load which falls a little.
+ */
 static void add_clock(struct sp_growth_test *test,
-		      const struct sp_growth_test *other, bool is_own_clock)
+		      const struct sp_growth_test *other,
+		      const struct sp_leak_clocks *clocks)
 {
-	test->p_half = fmin(test->p_half, other->p_half);
-	if (is_own_clock)
+	if (clocks->is_load || !clocks->is_own)
+		test->p_goes_on = fmax(test->p_goes_on, other->p_goes_on);
+	if (!clocks->is_uneven)
 		return;
-	test->p_goes_on = fmax(test->p_goes_on, other->p_goes_on);
-	test->strength = fmax(test->strength, other->strength);
+	test->p_half = fmin(test->p_half, other->p_half);
+	if (!clocks->is_own)
+		test->strength = fmax(test->strength, other->strength);
 }
 
 int sp_leak_judge(struct sp_leak *rows, size_t n, size_t n_sites,
-		  unsigned int n_clocks, bool is_own_clock,
+		  const struct sp_leak_clocks *clocks,
 		  struct sp_leak_judging *ret)
 {
 	double *p = calloc(n + 1, sizeof(*p)), largest, level;
@@ -154,15 +161,15 @@ int sp_leak_judge(struct sp_leak *rows, size_t n, size_t n_sites,
 	if (!p || !tests)
 		goto out;
 	for (size_t i = 0; i < n; i++) {
-		struct sp_growth_test by[SP_LEAK_CLOCKS] = {0};
+		struct sp_growth_test by[SP_LEAK_CLOCKS];
 		struct sp_leak *row = &rows[i];
 
-		for (unsigned int c = 0; c < n_clocks; c++)
+		for (unsigned int c = 0; c < SP_LEAK_CLOCKS; c++)
 			by[c] = sp_growth_test(&row->growth[c]);
-		test_row(row, by, n_clocks, is_own_clock);
-		tests[i] = by[0];
-		for (unsigned int c = 1; c < n_clocks; c++)
-			add_clock(&tests[i], &by[c], is_own_clock);
+		test_row(row, by, clocks->is_uneven ? SP_LEAK_CLOCKS : 1,
+			 clocks->is_own);
+		tests[i] = by[SP_LEAK_BY_TIME];
+		add_clock(&tests[i], &by[SP_LEAK_BY_BYTES], clocks);
 		row->bytes =
 			sp_growth_bytes(&row->growth[0], false, 1 - 2 * LEVEL);
 		row->half_bytes =

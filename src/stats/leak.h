@@ -51,10 +51,16 @@ struct sp_leak_judging {
 	size_t n_leaks;
 };
 
-/* Set what is behind `growth` in each row; `n_clocks` have been filled, and
- * is_own_clock: of the bytes that windows are cut by, many are of what grows.
- * The first `n_sites` of the n rows are judged together, the others are sums of
- * them and each by itself.  0 or -ENOMEM. */
+/* How the windows of all rows were cut. */
+struct sp_leak_clocks {
+	bool is_uneven; /* both clocks say what is a leak; else time alone */
+	bool is_own;    /* of all bytes, many are of what grows */
+	bool is_load;   /* windows are cut by what is freed soon alone */
+};
+
+/* Set what is behind `growth` in each row, by both clocks.  The first
+ * `n_sites` of the n rows are judged together, the others are sums of them and
+ * each by itself.  0 or -ENOMEM. */
 int sp_leak_judge(struct sp_leak *rows, size_t n, size_t n_sites,
-		  unsigned int n_clocks, bool is_own_clock,
+		  const struct sp_leak_clocks *clocks,
 		  struct sp_leak_judging *ret);

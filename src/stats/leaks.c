@@ -33,6 +33,10 @@
 /* Windows by bytes follow what grows if so much of them stays. */
 #define OWN_CLOCK 0.1
 
+/* Not if so much is freed before it is as old as a window: that is the load,
+ * and windows are cut by it alone. */
+#define LOAD 0.5
+
 struct teardown {
 	uint64_t begin_ns;
 	double freed; /* since then, less TEARDOWN_TIMES of what was born */
@@ -43,6 +47,7 @@ struct teardown {
 /* What the first reading finds. */
 struct bins {
 	double born[BINS];
+	double soon[BINS]; /* of that, what was freed soon */
 	struct teardown teardown;
 };
 
@@ -52,7 +57,7 @@ struct reading {
 	struct sp_leaks *leaks;
 	struct bins *bins; /* of the first reading; else NULL */
 	struct sp_growth_clock clocks[SP_LEAK_CLOCKS];
-	unsigned int n_clocks;
+	struct sp_leak_clocks judged;
 };
 
 static int bin_at(const struct sp_profile *p, uint64_t time_ns)
@@ -108,7 +113,7 @@ static void add_to_rows(const struct reading *r, const struct sp_sample *s,
 
 	if (row >= l->n_rows)
 		return;
-	for (unsigned int c = 0; c < r->n_clocks; c++) {
+	for (unsigned int c = 0; c < SP_LEAK_CLOCKS; c++) {
 		sp_growth_add(&l->rows[row].growth[c], &r->clocks[c],
 			      s->born_ns, gone_ns, one);
 		sp_growth_add(&l->rows[l->n_rows].growth[c], &r->clocks[c],
@@ -120,11 +125,22 @@ static void add_to_rows(const struct reading *r, const struct sp_sample *s,
 		l->gained_bytes[s->stack] += one->est_bytes;
 }
 
+static void add_birth(const struct reading *r, uint64_t born_ns, bool is_soon,
+		      double bytes)
+{
+	const int bin = bin_at(r->profile, born_ns);
+
+	r->bins->born[bin] += bytes;
+	if (is_soon)
+		r->bins->soon[bin] += bytes;
+}
+
 static int take_sample(void *arg, enum sp_sample_event event,
 		       const struct sp_sample *s)
 {
 	const struct reading *r = arg;
 	const uint64_t gone_ns = sp_sample_gone_ns(r->profile, s);
+	const uint64_t window_ns = r->profile->duration_ns / SP_GROWTH_WINDOWS;
 	struct sp_acc one;
 
 	if (!r->bins && event != SP_SAMPLE_SETTLED)
@@ -137,7 +153,8 @@ static int take_sample(void *arg, enum sp_sample_event event,
 	else if (event == SP_SAMPLE_BORN)
 		add_event(&r->bins->teardown, s->born_ns, one.est_bytes, 0);
 	else
-		r->bins->born[bin_at(r->profile, s->born_ns)] += one.est_bytes;
+		add_birth(r, s->born_ns, gone_ns - s->born_ns < window_ns,
+			  one.est_bytes);
 	/* what ended in the moment of its birth does not matter */
 	if (r->bins && event == SP_SAMPLE_SETTLED && gone_ns > s->born_ns &&
 	    gone_ns != SP_NEVER)
@@ -154,7 +171,7 @@ static int compare_doubles(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static bool is_uneven(const struct sp_profile *p, const struct bins *b,
+static bool is_uneven(const struct sp_profile *p, const double *bytes,
 		      const struct sp_growth_clock *clock)
 {
 	double windows[SP_GROWTH_WINDOWS] = {0}, all = 0, least = 0;
@@ -168,8 +185,8 @@ static bool is_uneven(const struct sp_profile *p, const struct bins *b,
 			at++;
 		if (at == SP_GROWTH_WINDOWS || begin < clock->edge_ns[0])
 			continue;
-		windows[at] += b->born[i];
-		all += b->born[i];
+		windows[at] += bytes[i];
+		all += bytes[i];
 	}
 	qsort(windows, SP_GROWTH_WINDOWS, sizeof(*windows), compare_doubles);
 	for (unsigned int i = 0; i < SP_GROWTH_WINDOWS / 2; i++)
@@ -189,7 +206,7 @@ static uint64_t moment_in_bin(const struct sp_profile *p, int bin, double share)
 
 /* As many bytes in each, as far as the bins tell. */
 static struct sp_growth_clock clock_by_bytes(const struct sp_profile *p,
-					     const struct bins *b,
+					     const double *bytes,
 					     const struct sp_growth_clock *even)
 {
 	const uint64_t from_ns = even->edge_ns[0];
@@ -200,15 +217,15 @@ static struct sp_growth_clock clock_by_bytes(const struct sp_profile *p,
 
 	for (int i = bin_at(p, from_ns); i < BINS; i++)
 		if (bin_begin(p, i) < to_ns)
-			all += b->born[i];
+			all += bytes[i];
 	for (int i = bin_at(p, from_ns); i < BINS; i++) {
-		sum += b->born[i];
+		sum += bytes[i];
 		for (; at < SP_GROWTH_WINDOWS &&
 		       sum >= all * at / SP_GROWTH_WINDOWS;
 		     at++) {
 			const double wanted = all * at / SP_GROWTH_WINDOWS;
 			const uint64_t end = moment_in_bin(
-				p, i, 1 - (sum - wanted) / b->born[i]);
+				p, i, 1 - (sum - wanted) / bytes[i]);
 
 			clock.edge_ns[at] = end < to_ns ? end : to_ns;
 		}
@@ -218,14 +235,14 @@ static struct sp_growth_clock clock_by_bytes(const struct sp_profile *p,
 
 /* ---- all of it ---- */
 
-static double born_after_start(const struct sp_profile *p, const struct bins *b,
-			       const struct sp_growth_clock *clock)
+static double sum_after_start(const struct sp_profile *p, const double *bytes,
+			      const struct sp_growth_clock *clock)
 {
 	double sum = 0;
 
 	for (int i = bin_at(p, clock->edge_ns[SP_GROWTH_START]); i < BINS; i++)
 		if (bin_begin(p, i) < clock->edge_ns[SP_GROWTH_WINDOWS])
-			sum += b->born[i];
+			sum += bytes[i];
 	return sum;
 }
 
@@ -288,6 +305,24 @@ static bool leave_idle(const struct sp_profile *p, const struct bins *b,
 	return at_begin || at_end;
 }
 
+/* (E54) By what is freed soon, if that is most of the bytes. */
+static void cut_by_bytes(struct reading *r)
+{
+	const struct sp_profile *p = r->profile;
+	const double *bytes = r->bins->born;
+	struct sp_leaks *l = r->leaks;
+
+	l->alloc_bytes = sum_after_start(p, bytes, &l->clock);
+	r->judged.is_load = sum_after_start(p, r->bins->soon, &l->clock) >=
+			    LOAD * l->alloc_bytes;
+	if (r->judged.is_load)
+		bytes = r->bins->soon;
+	l->is_uneven = is_uneven(p, bytes, &l->clock);
+	r->clocks[SP_LEAK_BY_TIME] = l->clock;
+	r->clocks[SP_LEAK_BY_BYTES] = clock_by_bytes(p, bytes, &l->clock);
+	r->judged.is_uneven = l->is_uneven;
+}
+
 /* After the first reading. */
 static int cut_run(struct reading *r, uint64_t from_ns, uint64_t to_ns,
 		   struct sp_error *err)
@@ -324,11 +359,7 @@ static int cut_run(struct reading *r, uint64_t from_ns, uint64_t to_ns,
 				    "the run is too short to be cut into "
 				    "windows");
 	l->clock = sp_growth_clock_even(from_ns, to_ns);
-	l->is_uneven = is_uneven(p, r->bins, &l->clock);
-	l->alloc_bytes = born_after_start(p, r->bins, &l->clock);
-	r->clocks[SP_LEAK_BY_TIME] = l->clock;
-	r->clocks[SP_LEAK_BY_BYTES] = clock_by_bytes(p, r->bins, &l->clock);
-	r->n_clocks = l->is_uneven ? 2 : 1;
+	cut_by_bytes(r);
 	r->bins = NULL;
 	return 0;
 }
@@ -352,9 +383,9 @@ static int read_twice(struct reading *r, uint64_t from_ns, uint64_t to_ns,
 	if (e >= 0)
 		e = sp_profile_walk(r->profile, NULL, NULL, take_sample, r,
 				    err);
-	if (e >= 0 &&
-	    sp_leak_judge(l->rows, l->n_rows + 1, l->n_rows, r->n_clocks,
-			  is_own_clock(l), &l->judging) < 0)
+	r->judged.is_own = is_own_clock(l);
+	if (e >= 0 && sp_leak_judge(l->rows, l->n_rows + 1, l->n_rows,
+				    &r->judged, &l->judging) < 0)
 		e = sp_error_memory(err, r->profile->path);
 	return e;
 }

@@ -336,7 +336,16 @@ mutant("clock_of_its_own", LEAK, "test_no_false_leaks",
        "fmax(by_clock, slows)", "by_clock", program="leak")
 # That clock says that it goes on, and that a longer run would show it.
 mutant("own_clock_goes_on", LEAK, "test_filling_alone",
-       "if (is_own_clock)\n\t\treturn;", "(void)is_own_clock;",
+       "clocks->is_load || !clocks->is_own", "true", program="test_leaks")
+# What grows is the load.
+mutant("load_is_all", "src/stats/leaks.c", "test_load",
+       "\tif (r->judged.is_load)\n\t\tbytes = r->bins->soon;\n", "",
+       program="test_leaks")
+mutant("load_says_nothing", LEAK, "test_load",
+       "clocks->is_load || ", "", program="test_leaks")
+mutant("even_load_says_nothing", LEAK, "test_load_that_falls_little",
+       "\tif (clocks->is_load || !clocks->is_own)\n",
+       "\tif (clocks->is_uneven && (clocks->is_load || !clocks->is_own))\n",
        program="test_leaks")
 # The program has no noise of its own.
 mutant("windows_do_not_scatter", GROWTH, "test_no_false_leaks",

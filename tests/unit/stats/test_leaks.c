@@ -2,6 +2,7 @@
 /* Verdicts of whole profiles: where a run begins and ends that is judged, and
  * uneven runs. */
 #include <errno.h>
+#include <math.h>
 
 #include "stats/leaks.h"
 #include "support/live_profile.h"
@@ -125,7 +126,7 @@ TEST(uneven)
 	add(&live, 0, 50000, 10, SP_NEVER, SP_NEVER);
 	add(&live, 50000, RUN_NS, 1000, 500, 0);
 	leaks = judge_span(&live, SP_NEVER, SP_NEVER);
-	assert_true(leaks->is_uneven);
+	assert_false(leaks->is_uneven);
 	assert_int_not_equal(leaks->rows[0].verdict, SP_LEAK_LEAK);
 	sp_leaks_free(leaks);
 	live_profile_free(&live);
@@ -163,6 +164,70 @@ TEST(filling_alone)
 	assert_int_equal(leaks->rows[0].verdict, SP_LEAK_FILLING);
 	/* and no longer run is asked for */
 	assert_true(leaks->rows[0].longer == 0);
+	sp_leaks_free(leaks);
+	live_profile_free(&live);
+}
+
+/* What is freed soon is the load.  Fewer and fewer requests that leak are no
+ * cache; what fills up does not make an even load uneven. */
+TEST(load)
+{
+	struct sp_leaks *leaks;
+	struct live_profile live;
+
+	live_profile_init(&live, 1, RUN_NS);
+	for (uint64_t i = 0; i < 1000; i++) {
+		add(&live, i * i, i * i + 1, 1, SP_NEVER, SP_NEVER);
+		add(&live, i * i, i * i + 4, 1, 500, 0);
+	}
+	leaks = judge_span(&live, SP_NEVER, SP_NEVER);
+	assert_true(leaks->is_uneven);
+	assert_int_equal(leaks->rows[0].verdict, SP_LEAK_UNDECIDED);
+	sp_leaks_free(leaks);
+	live_profile_clear(&live);
+	add(&live, 0, RUN_NS, 250, 500, 0);
+	for (uint64_t i = 0; i < 1000; i++)
+		add(&live, i * i * i / 1000, i * i * i / 1000 + 1, 1, SP_NEVER,
+		    SP_NEVER);
+	leaks = judge_span(&live, SP_NEVER, SP_NEVER);
+	assert_false(leaks->is_uneven);
+	assert_int_equal(leaks->rows[0].verdict, SP_LEAK_FILLING);
+	sp_leaks_free(leaks);
+	live_profile_free(&live);
+}
+
+/* n objects, each so long; they get fewer by that part of the run. */
+static void add_falling(struct live_profile *live, unsigned int n, double fall,
+			uint64_t length)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		const double share = (i + 0.5) / n;
+		const double t =
+			(1 - sqrt(1 - fall * share * (2 - fall))) / fall;
+
+		add(live, (uint64_t)(t * RUN_NS), (uint64_t)(t * RUN_NS) + 1, 1,
+		    length, SP_NEVER);
+	}
+}
+
+/* The run is even; that the load falls a little matters all the same. */
+TEST(load_that_falls_little)
+{
+	struct sp_leaks *leaks;
+	struct live_profile live;
+
+	live_profile_init(&live, 65536, RUN_NS);
+	add_falling(&live, 600, 0.49, SP_NEVER);
+	add_falling(&live, 6000, 0.3, 500);
+	leaks = judge_span(&live, SP_NEVER, SP_NEVER);
+	assert_false(leaks->is_uneven);
+	assert_int_equal(leaks->rows[0].verdict, SP_LEAK_UNDECIDED);
+	sp_leaks_free(leaks);
+	live_profile_clear(&live);
+	add_falling(&live, 600, 0.49, SP_NEVER);
+	add(&live, 0, RUN_NS, 200, 500, 0);
+	leaks = judge_span(&live, SP_NEVER, SP_NEVER);
+	assert_int_equal(leaks->rows[0].verdict, SP_LEAK_FILLING);
 	sp_leaks_free(leaks);
 	live_profile_free(&live);
 }
