@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -83,10 +84,10 @@ static const struct sp_argument_group group = {NULL, arguments,
 					       sampling_follow};
 
 const struct sp_command_line attach_line = {
-	.forms = "attach [OPTION]... PID",
-	.brief = "Profile a process that already runs, from now on. One of its "
-		 "threads is stopped\n"
-		 "for some milliseconds; the process has to use glibc.\n"
+	.forms = "attach [OPTION]... PID...",
+	.brief = "Profile processes that already run, from now on. A thread of "
+		 "each is stopped for\n"
+		 "some milliseconds; they have to use glibc.\n"
 		 "\n"
 		 "  --period SIZE      mean bytes between two samples (default "
 		 "512K)\n"
@@ -99,20 +100,21 @@ const struct sp_command_line attach_line = {
 		 "interrupted\n"
 		 "  --help-all         all options\n"
 		 "\n"
-		 "Exit status: 0 fine, 1 the process cannot be attached to, 2 "
+		 "Exit status: 0 fine, 1 a process cannot be attached to, 2 "
 		 "usage.\n",
-	.about = "Profile a process that already runs, and was not started "
-		 "under the\nprofiler: load the library into it, and count and "
-		 "sample what it allocates\nfrom now on. One of its threads is "
-		 "stopped for some milliseconds; the process\nhas to use "
-		 "glibc.\n",
+	.about = "Profile processes that already run, and were not started "
+		 "under the\nprofiler: load the library into each, and count "
+		 "and sample what it allocates\nfrom now on. One of its "
+		 "threads is stopped for some milliseconds; the process\nhas "
+		 "to use glibc. Of several processes those that cannot be "
+		 "attached to are named,\nand the others are recorded.\n",
 	.parts =
 		(const struct sp_argument_part[]){
 			SP_ARGUMENT_PART(struct attach_options, sampling_group,
 					 sampling),
 			{&group, 0},
 			{0}},
-	.ending = "Exit status: 0 fine, 1 the process cannot be attached to, 2 "
+	.ending = "Exit status: 0 fine, 1 a process cannot be attached to, 2 "
 		  "usage.\n",
 };
 
@@ -246,16 +248,34 @@ static void note_interrupt(int signal)
 	interrupted = 1;
 }
 
-/* Wait until the time is over, a signal interrupts us, or the process has
- * ended. */
-static void wait_for_end(uint64_t pid, uint64_t for_ns)
+/* A process that is recorded. */
+struct attached {
+	uint64_t pid;
+	char path[SP_TARGET_PATH_MAX]; /* of its profile; "": not known */
+};
+
+static bool is_there(uint64_t pid)
+{
+	return kill((pid_t)pid, 0) == 0;
+}
+
+static bool is_any_there(const struct attached *all, size_t n)
+{
+	while (n)
+		if (is_there(all[--n].pid))
+			return true;
+	return false;
+}
+
+/* Wait until the time is over, a signal interrupts us, or all have ended. */
+static void wait_for_end(const struct attached *all, size_t n, uint64_t for_ns)
 {
 	const struct sigaction action = {.sa_handler = note_interrupt};
 	uint64_t left = for_ns;
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	while (left && !interrupted && kill((pid_t)pid, 0) == 0) {
+	while (left && !interrupted && is_any_there(all, n)) {
 		const uint64_t ns = left < POLL_NS ? left : POLL_NS;
 		const struct timespec nap = {0, (long)ns};
 
@@ -351,40 +371,102 @@ static void print_recorded(uint64_t pid, const char *path)
 	}
 }
 
-static int attach_process(uint64_t pid, const struct attach_options *o)
+static int attach_process(struct attached *at, const struct attach_options *o)
 {
-	char path[SP_TARGET_PATH_MAX];
+	const uint64_t pid = at->pid;
 	struct settings settings = {.n = 0};
 	struct sp_attach_done done;
 	struct sp_error err;
 	int r;
 
-	find_profile(pid, path);
-	if (*path)
-		return fail_recorded(pid, path);
+	find_profile(pid, at->path);
+	if (*at->path)
+		return fail_recorded(pid, at->path);
 	r = collect_settings(pid, o, &settings, &err);
 	if (r == 0)
 		r = sp_attach_begin(pid, (const char *const *)settings.texts,
 				    settings.n, o->before, &done, &err);
 	free_settings(&settings);
-	find_profile(pid, path);
+	find_profile(pid, at->path);
 	/* cppcheck-suppress identicalConditionAfterEarlyExit ; read anew */
-	if (r == -EALREADY && *path)
-		err.file = path;
+	if (r == -EALREADY && *at->path)
+		err.file = at->path;
 	if (r < 0)
 		return sp_console_fail_with(&err);
-	print_recorded(pid, path);
+	print_recorded(pid, at->path);
 	printf("thread %" PRIu64 " was stopped for %s\n", done.thread,
 	       sp_text_duration(done.stopped_ns).text);
 	print_before(&done);
-	if (!o->for_ns)
-		return sp_console_finish();
-	fflush(stdout);
-	wait_for_end(pid, o->for_ns);
-	if (kill((pid_t)pid, 0) == 0)
-		return detach_process(pid, path, o->no_symbols);
-	puts("the process has ended");
 	return sp_console_finish();
+}
+
+static int worse(int a, int b)
+{
+	return a > b ? a : b;
+}
+
+/* After --for. */
+static int end_processes(struct attached *all, size_t n,
+			 const struct attach_options *o)
+{
+	int code = EXIT_FINE;
+
+	fflush(stdout);
+	wait_for_end(all, n, o->for_ns);
+	for (size_t i = 0; i < n; i++) {
+		if (is_there(all[i].pid))
+			code = worse(code,
+				     detach_process(all[i].pid, all[i].path,
+						    o->no_symbols));
+		else if (n == 1)
+			puts("the process has ended");
+		else
+			printf("process %" PRIu64 " has ended\n", all[i].pid);
+	}
+	return worse(code, sp_console_finish());
+}
+
+/* The others are recorded even if one cannot be. */
+static int attach_processes(const uint64_t *pids, size_t n,
+			    const struct attach_options *o)
+{
+	struct attached *all = calloc(n, sizeof(*all));
+	size_t n_recorded = 0;
+	int code = EXIT_FINE;
+
+	if (!all)
+		return sp_console_fail("not enough memory");
+	for (size_t i = 0; i < n; i++) {
+		int r;
+
+		all[n_recorded].pid = pids[i];
+		r = attach_process(&all[n_recorded], o);
+		n_recorded += r == EXIT_FINE;
+		code = worse(code, r);
+	}
+	if (n > 1)
+		printf("%zu of %zu processes are recorded\n", n_recorded, n);
+	if (o->for_ns && n_recorded)
+		code = worse(code, end_processes(all, n_recorded, o));
+	free(all);
+	return worse(code, sp_console_finish());
+}
+
+/* Would all write to one file? */
+static bool is_one_file(const struct attach_options *o)
+{
+	const char *out = o->out ? o->out : getenv("SAMPLEPROF_OUT");
+	const size_t n = out ? strlen(out) : 0;
+	struct stat st;
+
+	return n && out[n - 1] != '/' && !strstr(out, "%p") &&
+	       strcmp(out, "none") != 0 &&
+	       !(stat(out, &st) == 0 && S_ISDIR(st.st_mode));
+}
+
+static bool take_pid_of(const char *word, uint64_t *ret)
+{
+	return sp_parse_u64(word, ret) && *ret && *ret <= INT32_MAX;
 }
 
 /* The only word as a process id; 0: an error was printed. */
@@ -394,7 +476,7 @@ static uint64_t take_pid(const char *const *words, size_t n,
 	uint64_t pid;
 	struct sp_error err;
 
-	if (n == 1 && sp_parse_u64(words[0], &pid) && pid && pid <= INT32_MAX)
+	if (n == 1 && take_pid_of(words[0], &pid))
 		return pid;
 	if (n == 1)
 		sp_error_set(&err, -EINVAL, NULL, "not a process id: %.80s",
@@ -406,12 +488,37 @@ static uint64_t take_pid(const char *const *words, size_t n,
 	return 0;
 }
 
+/* What makes no sense of several processes. */
+static int attach_words(const char *const *words, size_t n,
+			const struct attach_options *o)
+{
+	uint64_t *pids = calloc(n, sizeof(*pids));
+	struct sp_error err;
+	int code;
+
+	if (!pids)
+		return sp_console_fail("not enough memory");
+	err.message[0] = '\0';
+	for (size_t i = 0; i < n && !*err.message; i++)
+		if (!take_pid_of(words[i], &pids[i]))
+			sp_error_set(&err, -EINVAL, NULL,
+				     "not a process id: %.80s", words[i]);
+	if (!*err.message && n > 1 && is_one_file(o))
+		sp_error_set(&err, -EINVAL, NULL,
+			     "--out is one file for %zu processes: it needs "
+			     "%%p, or a directory",
+			     n);
+	code = *err.message ? sp_console_fail_usage(err.message, "attach")
+			    : attach_processes(pids, n, o);
+	free(pids);
+	return code;
+}
+
 int run_attach(int argc, char **argv)
 {
 	struct attach_options options = {.for_ns = 0};
 	const char *const *words;
 	struct sp_error err;
-	uint64_t pid;
 	size_t n;
 
 	if (sp_arguments_parse(&attach_line, argc, argv, &options, &words, &n,
@@ -421,8 +528,8 @@ int run_attach(int argc, char **argv)
 		return sp_console_print_help(&attach_line);
 	if (options.version)
 		return sp_console_print_version();
-	pid = take_pid(words, n, "attach");
-	return pid ? attach_process(pid, &options) : EXIT_USAGE;
+	return n ? attach_words(words, n, &options)
+		 : sp_console_fail_usage("attach needs a process id", "attach");
 }
 
 int run_detach(int argc, char **argv)

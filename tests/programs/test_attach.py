@@ -169,6 +169,68 @@ class Totals(Case):
         talk.end()
 
 
+class Several(Case):
+    """One command, several processes: each is recorded or named."""
+
+    def attach(self, pids, *words):
+        """Again if one of them was too busy."""
+        for _ in range(attaching.TRIES):
+            done = attaching.run("attach", *pids, "--out", self.out + "/",
+                                 *words, check=False, tries=1)
+            if " again" not in " ".join(done.stderr.split()):
+                break
+            for pid in pids:
+                attaching.run("detach", pid, check=False)
+        return done
+
+    def talks(self):
+        return [attaching.Talk(self, [harness.target("program_attached"), 1])
+                for _ in range(2)]
+
+    def test_all(self):
+        talks = self.talks()
+        done = self.attach([t.pid for t in talks], "--period", "1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout.endswith(
+            "\n2 of 2 processes are recorded\n"), done.stdout)
+        paths = re.findall(r"is recorded into (.*)\n", done.stdout)
+        for talk, path in zip(talks, paths):
+            talk.say("go")
+            truth = talk.say("stop")
+            attaching.detach(talk.pid)
+            self.assertEqual(self.profile(path).exact, truth[1:])
+            talk.end()
+
+    def test_one_is_not_there(self):
+        first, second = self.talks()
+        done = self.attach([first.pid, 2**22 + 5, second.pid],
+                           "--for", "300ms")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("there is no process", done.stderr)
+        self.assertIn("\n2 of 3 processes are recorded\n", done.stdout)
+        self.assertEqual(done.stdout.count("is not recorded any more"), 2)
+        paths = glob.glob(self.out + "/*.sprof")
+        self.assertEqual(len(paths), 2)
+        for path in paths:
+            self.profile(path)
+        first.end()
+        second.end()
+
+    def test_one_file(self):
+        """None is attached to, if they would write over each other."""
+        talks = self.talks()
+        pids = [t.pid for t in talks]
+        for words, said in ((["--out", "one.sprof"], "needs %p, or a directory"),
+                            (["x"], "not a process id: x")):
+            done = attaching.run("attach", *pids, *words, check=False,
+                                 cwd=self.dir)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(said, " ".join(done.stderr.split()))
+        self.assertNotIn(str(pids[0]), attaching.run("ps").stdout)
+        for talk in talks:
+            talk.end()
+
+
 class Unnoticed(Case):
 
     def rounds(self, name, argument):
