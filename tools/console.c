@@ -170,6 +170,7 @@ void sp_console_begin_page(bool wants_pager)
 	if (!isatty(STDOUT_FILENO))
 		return;
 	sp_lines_set_terminal(sp_console_size().ws_col);
+	sp_lines_set_rows(sp_console_size().ws_row);
 	if (wants_pager)
 		sp_pager_start();
 	sp_style_set_colours(has_colours());

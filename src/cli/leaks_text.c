@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "cli/leaks.h"
+#include "paths/callers.h"
 #include "stats/estimate.h"
 #include "text/lack.h"
 #include "text/lines.h"
@@ -17,7 +18,10 @@
 /* Windows in one column of the curve, of those after the start. */
 #define PER_COLUMN 2u
 #define COLUMNS    ((SP_GROWTH_WINDOWS - SP_GROWTH_START) / PER_COLUMN)
-#define CALLERS    3
+/* Below that a period records about as much as each allocation. */
+#define PERIOD_MIN 1024
+/* Where callers begin. */
+#define INDENT 14
 
 struct page {
 	FILE *out;
@@ -116,27 +120,6 @@ static void print_head(const struct page *page)
 
 /* ---- tables ---- */
 
-/* "< caller < caller", of the call stack that keeps most of it. */
-static void print_callers(const struct page *page, const struct sp_leak_site *s)
-{
-	const struct sp_aggregate *a = page->aggregate;
-	FILE *out = page->out;
-
-	if (!s->stack || s->stack->n_rows < 2)
-		return;
-	fprintf(out, "%*s", RATE_WIDTH + 4, "");
-	for (uint32_t i = 1; i < s->stack->n_rows && i <= CALLERS; i++) {
-		fputs(i > 1 ? " < " : "< ", out);
-		sp_lines_print_name(out,
-				    sp_aggregate_in_path(a, s->stack, i)->name);
-	}
-	if (s->stack->n_rows > CALLERS + 1)
-		fputs(" < ...", out);
-	if (s->stack_share < 0.995)
-		fprintf(out, "  (%s)", sp_text_percent(s->stack_share, 1).text);
-	putc('\n', out);
-}
-
 static void print_name(const struct page *page,
 		       const struct sp_aggregate_function *f)
 {
@@ -207,7 +190,9 @@ static void print_section(const struct page *page, size_t first, size_t n,
 		print_curve(out, &s->leak->growth[SP_LEAK_BY_TIME]);
 		fputs("  ", out);
 		print_name(page, s->function);
-		print_callers(page, s);
+		if (s->stack)
+			sp_callers_print(out, page->aggregate, s->stack, INDENT,
+					 s->stack_share);
 	}
 	if (shown < n)
 		fprintf(out, "  and %zu more: --top 0 has all\n", n - shown);
@@ -237,9 +222,15 @@ static void print_others(const struct page *page, size_t first, size_t n)
 		"\nUndecided whether they grow, for too few samples: "
 		"%zu %s.\n",
 		n, sp_view_row_noun(page->aggregate->granularity, n));
-	if (period)
-		fprintf(out, "  a period of %s would decide half of them\n",
+	if (period >= PERIOD_MIN)
+		fprintf(out,
+			"  a run with a period of %s, or a longer run, would "
+			"decide half of them\n",
 			sp_text_size(period).text);
+	else if (period)
+		fputs("  a longer run, or one that records every allocation "
+		      "(--period 1), would decide half of them\n",
+		      out);
 	else
 		fputs("  no period would decide half of them: run longer\n",
 		      out);
@@ -348,10 +339,12 @@ static void print_notes(const struct page *page)
 			sp_text_moment(l->teardown_ns).text);
 	if (l->left_idle)
 		fprintf(out,
-			"  - not judged: before %s and after %s, where it was "
-			"idle\n",
+			"  - not judged: before %s and after %s, when it "
+			"allocated next to nothing%s\n",
 			sp_text_moment(edge[0]).text,
-			sp_text_moment(edge[SP_GROWTH_WINDOWS]).text);
+			sp_text_moment(edge[SP_GROWTH_WINDOWS]).text,
+			sp_whole_is_all(&whole) ? ""
+						: ", as far as the file tells");
 	if (l->is_uneven)
 		fputs("  - it allocated unevenly: windows were also cut by "
 		      "bytes\n",

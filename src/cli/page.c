@@ -2,6 +2,7 @@
 #include "cli/page.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "cli/growth.h"
 #include "cli/near_function.h"
@@ -32,6 +33,7 @@
 
 struct page {
 	FILE *out;
+	char *const *text; /* what is in it after fflush() */
 	const struct sp_options *options;
 	struct sp_answer *answer;
 	const struct sp_analysis *analysis; /* the answer's */
@@ -60,14 +62,15 @@ static void hold_together(const struct sp_options *options,
 	sp_aggregate_hold_together(aggregate, functions, stacks);
 }
 
-static void print_next(const struct page *page, const char *arguments)
+static void print_next(const struct page *page, FILE *out,
+		       const char *arguments)
 {
 	const struct sp_next next = {arguments,
 				     *arguments ? "" : "again, later"};
 	const struct sp_profile *p = page->analysis->profile;
 
 	if (*arguments || p->end == SP_PROFILE_END_RUNNING)
-		sp_next_print(page->out, page->options, p, &next, 1);
+		sp_next_print(out, page->options, p, &next, 1);
 }
 
 /* What stands above the tables. */
@@ -77,13 +80,118 @@ static void print_head(const struct page *page)
 	sp_view_summary_print_view(page->out, page->analysis);
 }
 
+/* ---- as high as the screen ---- */
+
+/* What is left of a table, and of the commands, on a page that fits. */
+#define ROWS_MIN 5
+#define NEXT_MIN 1
+/* With less than that many lines phases are few, too. */
+#define HIGH_ROWS      40
+#define PHASES_ON_LOW  4
+#define ROWS_UNLIMITED SIZE_MAX
+
+/* Lines for a page: less, which has the last one, ends by itself if another
+ * one is left. */
+static size_t rows_of_screen(void)
+{
+	const unsigned int rows = sp_lines_rows();
+
+	return rows > 2 ? rows - 2 : ROWS_UNLIMITED;
+}
+
+/* The table, the notes and the next commands, of that many rows and commands.
+ */
+static int print_rows(const struct page *page, FILE *out,
+		      const struct sp_aggregate *aggregate, size_t rows,
+		      size_t n_next, struct sp_error *err)
+{
+	const struct sp_options *options = page->options;
+	const struct sp_analysis *a = page->analysis;
+	struct sp_next next[SP_NEXT_MAX];
+	size_t n;
+	int r = 0;
+
+	if (!options->has_stacks)
+		r = sp_view_top_print(out, aggregate, rows, sp_lines_columns(),
+				      sp_lines_is_terminal(), err);
+	if (r < 0)
+		return r;
+	sp_view_notes_print(out, a, aggregate);
+	sp_view_summary_print_method(out, a, &aggregate->how,
+				     aggregate->n_together);
+	if (!aggregate->n_functions) {
+		print_next(page, out, "");
+		return 0;
+	}
+	n = sp_next_after_report(options, a, next);
+	sp_next_print(out, options, a->profile, next, n < n_next ? n : n_next);
+	return 0;
+}
+
+/* The lines of that; 0 without memory. */
+static size_t count_rows(const struct page *page,
+			 const struct sp_aggregate *aggregate, size_t rows,
+			 size_t n_next)
+{
+	struct sp_error err;
+	char *text = NULL;
+	size_t size, lines = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return 0;
+	if (print_rows(page, out, aggregate, rows, n_next, &err) >= 0 &&
+	    fflush(out) == 0)
+		lines = sp_lines_count(text);
+	fclose(out);
+	free(text);
+	return lines;
+}
+
+/* Rows that nobody asked for go until the page fits, then commands; if it does
+ * not fit at all, none.  What is left out is said below the table. */
+static int print_fitting(const struct page *page,
+			 const struct sp_aggregate *aggregate,
+			 struct sp_error *err)
+{
+	const struct sp_options *o = page->options;
+	const size_t screen = rows_of_screen();
+	const bool is_fixed = o->has_top || o->has_stacks || o->simultaneous;
+	size_t rows = (size_t)o->top, n_next = SP_NEXT_MAX;
+	size_t before = 0, lines;
+
+	if (screen != ROWS_UNLIMITED && fflush(page->out) == 0)
+		before = sp_lines_count(*page->text);
+	while (screen != ROWS_UNLIMITED) {
+		lines = before + count_rows(page, aggregate, rows, n_next);
+		if (lines <= screen)
+			break;
+		if (!is_fixed) {
+			const size_t shown = sp_view_top_rows(aggregate, rows);
+			const size_t excess = lines - screen;
+
+			rows = shown > ROWS_MIN + excess ? shown - excess
+							 : ROWS_MIN;
+			if (shown > ROWS_MIN)
+				continue;
+		}
+		if (--n_next < NEXT_MIN) {
+			rows = (size_t)o->top;
+			n_next = SP_NEXT_MAX;
+			break;
+		}
+	}
+	return print_rows(page, page->out, aggregate, rows, n_next, err);
+}
+
 static int print_text(const struct page *page,
 		      const struct sp_aggregate *aggregate,
 		      struct sp_error *err)
 {
 	const struct sp_options *options = page->options;
 	const struct sp_analysis *a = page->analysis;
-	struct sp_next next[SP_NEXT_MAX];
+	const size_t phases =
+		rows_of_screen() < HIGH_ROWS ? PHASES_ON_LOW : PHASES_SHOWN;
 	int r;
 
 	sp_view_summary_print_header(page->out, a);
@@ -98,22 +206,8 @@ static int print_text(const struct page *page,
 			page->out, aggregate, options->stacks,
 			options->symbols.see_through.all_frames, err);
 	else if (!a->selection.phase)
-		r = sp_view_phases_print(page->out, a, PHASES_SHOWN, err);
-	if (r >= 0 && !options->has_stacks)
-		r = sp_view_top_print(page->out, aggregate, options->top,
-				      sp_lines_columns(),
-				      sp_lines_is_terminal(), err);
-	if (r < 0)
-		return r;
-	sp_view_notes_print(page->out, a, aggregate);
-	sp_view_summary_print_method(page->out, a, &aggregate->how,
-				     aggregate->n_together);
-	if (!aggregate->n_functions)
-		print_next(page, "");
-	else
-		sp_next_print(page->out, options, a->profile, next,
-			      sp_next_after_report(options, a, next));
-	return 0;
+		r = sp_view_phases_print(page->out, a, phases, err);
+	return r < 0 ? r : print_fitting(page, aggregate, err);
 }
 
 /* What is temporary is many objects rather than many bytes. */
@@ -163,7 +257,7 @@ static void print_foot(const struct page *page,
 	sp_view_notes_print(page->out, page->analysis, aggregate);
 	sp_view_summary_print_method(page->out, page->analysis,
 				     &page->analysis->how, 0);
-	print_next(page, next);
+	print_next(page, page->out, next);
 }
 
 static int print_tree(const struct page *page, struct sp_aggregate *aggregate,
@@ -458,6 +552,7 @@ static int print_fitted(struct page *page, struct sp_error *err)
 	page->out = open_memstream(&lines, &size);
 	if (!page->out)
 		return sp_error_memory(err, NULL);
+	page->text = &lines;
 	sp_lines_begin_page();
 	r = print_page(page, err);
 	close_error = sp_lines_close_page(out, page->out, &lines);
@@ -473,9 +568,10 @@ int sp_page_print(FILE *out, const struct sp_profile *profile,
 	const bool has_rows = !options->timeline && !options->sizes;
 	enum sp_view fallback = has_rows ? sp_options_fallback(options, profile)
 					 : SP_VIEW_ALLOC;
+	struct sp_symbolizer_options symbols = options->symbols;
 	struct sp_answer answer = {.profile = profile,
 				   .question = &options->question,
-				   .symbols = &options->symbols,
+				   .symbols = &symbols,
 				   .progress = progress,
 				   .progress_arg = progress_arg};
 	struct page page = {.out = out, .options = options, .answer = &answer};
@@ -485,6 +581,7 @@ int sp_page_print(FILE *out, const struct sp_profile *profile,
 
 	if (r < 0)
 		return r;
+	symbols.prefers_files = options->page == SP_PAGE_LIST;
 	sp_text_set_unit(options->unit);
 	/* Programs want names as they are, whatever the locale. */
 	sp_text_set_ascii(options->ascii && is_text);

@@ -83,6 +83,7 @@ struct sp_symbol {
 	uint32_t line;        /* 0: unknown */
 	bool is_inlined;      /* inlined into the next one */
 	bool is_fallback;     /* `function` is module+offset */
+	bool is_embedded;     /* its names come from the profile */
 	enum sp_role role;    /* OWN unless a symbolizer says otherwise */
 };
 

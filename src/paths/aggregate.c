@@ -188,6 +188,7 @@ static int find_function(struct builder *b, const struct sp_symbol *symbol,
 	const uint64_t h = sp_hash_word(
 		sp_hash_word(frame.module, frame.offset), (uintptr_t)symbol);
 	struct remembered *last = &b->remembered[h & (REMEMBERED - 1)];
+	struct sp_aggregate_function *f;
 	struct key key;
 	int r;
 
@@ -200,6 +201,9 @@ static int find_function(struct builder *b, const struct sp_symbol *symbol,
 	r = find_by_name(b, &key, ret_index);
 	if (r < 0)
 		return r;
+	f = &b->aggregate->functions[*ret_index];
+	f->role = symbol->role;
+	f->is_embedded |= symbol->is_embedded;
 	*last = (struct remembered){frame, symbol, (uint32_t)*ret_index};
 	return 0;
 }

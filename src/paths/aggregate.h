@@ -39,10 +39,13 @@ struct sp_aggregate_function {
 	const char *identity;   /* the full name */
 	const char *short_name; /* without parameters; not unique */
 	const char *module;     /* path; "" if the code is in no module */
-	const char *file; /* otherwise that of the heaviest stack; or NULL */
-	uint32_t line;    /* 0: unknown */
-	uint64_t offset;  /* in the module; of SP_BY_ADDRESS */
-	uint32_t row;     /* its number, in whatever order they are */
+	const char *file;  /* otherwise that of the heaviest stack; or NULL */
+	uint32_t line;     /* 0: unknown */
+	uint64_t offset;   /* in the module; of SP_BY_ADDRESS */
+	uint32_t row;      /* its number, in whatever order they are */
+	enum sp_role role; /* by its name alone: of a function or line */
+	bool is_embedded;  /* at least in one stack it is the profile that names
+			    * it */
 	/* Samples of the view whose innermost function of the program's own
 	 * this is (paths/calls.h). */
 	struct sp_class_sums flat;

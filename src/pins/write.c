@@ -3,13 +3,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "paths/callers.h"
 #include "pins/pins.h"
 #include "text/json.h"
 #include "text/lines.h"
 #include "text/style.h"
 #include "text/text.h"
-
-#define CALLERS 3
 
 static const char *const names[] = {
 	[SP_RSS_PINS_KNOWN] = "known",
@@ -122,26 +121,6 @@ static void print_head(FILE *out, const struct sp_rss_pins *p)
 /* Below the row of a site. */
 #define INDENT 14
 
-static void print_callers(FILE *out, const struct sp_rss_pins *p,
-			  const struct sp_rss_pin_site *s)
-{
-	const struct sp_aggregate *a = p->aggregate;
-
-	if (!s->stack || s->stack->n_rows < 2)
-		return;
-	fprintf(out, "%*s", INDENT, "");
-	for (uint32_t i = 1; i < s->stack->n_rows && i <= CALLERS; i++) {
-		fputs(i > 1 ? " < " : "< ", out);
-		sp_lines_print_name(out,
-				    sp_aggregate_in_path(a, s->stack, i)->name);
-	}
-	if (s->stack->n_rows > CALLERS + 1)
-		fputs(" < ...", out);
-	if (s->stack_share < 0.995)
-		fprintf(out, "  (%s)", sp_text_percent(s->stack_share, 1).text);
-	putc('\n', out);
-}
-
 static void print_left(FILE *out, const struct sp_rss_pin_site *s)
 {
 	if (!s->n_left)
@@ -170,7 +149,9 @@ static void print_site(FILE *out, const struct sp_rss_pins *p,
 		fprintf(out, "  (period %s)",
 			sp_text_size(s->needs_period_bytes).text);
 	putc('\n', out);
-	print_callers(out, p, s);
+	if (s->stack)
+		sp_callers_print(out, p->aggregate, s->stack, INDENT,
+				 s->stack_share);
 	print_left(out, s);
 }
 

@@ -512,11 +512,9 @@ static bool has_line(const struct sp_symbols *symbols)
 	return !symbols->symbol->is_fallback && symbols->symbol->file;
 }
 
-/*
- * Symbols in the profile are only as good as those of the machine that made
+/* Symbols in the profile are only as good as those of the machine that made
  * them.  Names without lines are looked up here, too, because debug files may
- * have been installed since.
- */
+ * have been installed since. */
 static struct sp_symbols choose_symbols(struct sp_symbolizer *s,
 					const struct sp_module *module,
 					uint64_t address,
@@ -527,7 +525,9 @@ static struct sp_symbols choose_symbols(struct sp_symbolizer *s,
 	struct sp_symbols here;
 	struct image *image;
 
-	if (is_named && (!module || has_line(embedded))) {
+	if (is_named &&
+	    (!module || (has_line(embedded) && !(s->options.prefers_files &&
+						 module->build_id_len)))) {
 		s->n_embedded++;
 		return rename_embedded(s, module, *embedded);
 	}

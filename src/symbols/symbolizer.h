@@ -36,6 +36,9 @@ struct sp_symbolizer_options {
 	size_t n_moved;
 	bool use_debuginfod; /* may ask $DEBUGINFOD_URLS; off by default */
 	bool full_names;     /* names with parameters and template arguments */
+	/* Lines of files with the recorded build id rather than those that are
+	 * embedded: their names of source files are to be trusted. */
+	bool prefers_files;
 	struct sp_see_through_options see_through;
 	/* The results of earlier symbolizers with these options, borrowed;
 	 * NULL: no cache.  Modules whose addresses are all in it are not

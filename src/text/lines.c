@@ -23,11 +23,22 @@
 #define NAME_COLUMNS SP_CUT_NAME_MIN
 
 static unsigned int terminal_columns; /* 0: no terminal */
+static unsigned int terminal_rows;
 static bool marks_names;
 
 void sp_lines_set_terminal(unsigned int columns)
 {
 	terminal_columns = columns;
+}
+
+void sp_lines_set_rows(unsigned int rows)
+{
+	terminal_rows = rows;
+}
+
+unsigned int sp_lines_rows(void)
+{
+	return terminal_rows;
 }
 
 unsigned int sp_lines_columns(void)
@@ -288,6 +299,23 @@ static int close_lines(FILE *out, FILE *text, char **lines, bool is_page)
 	}
 	free(*lines);
 	return 0;
+}
+
+size_t sp_lines_count(const char *text)
+{
+	char *copy = strdup(text), *rest = copy, *shown = NULL, *line;
+	size_t size, n = 0;
+	FILE *out = copy ? open_memstream(&shown, &size) : NULL;
+
+	while (out && (line = strsep(&rest, "\n")))
+		if (rest)
+			print_page_line(out, line);
+	if (out && fclose(out) == 0)
+		for (const char *at = shown; (at = strchr(at, '\n')); at++)
+			n++;
+	free(shown);
+	free(copy);
+	return n;
 }
 
 int sp_lines_close(FILE *out, FILE *text, char **lines)

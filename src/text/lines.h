@@ -19,6 +19,10 @@ size_t sp_lines_bytes(const char *text, size_t columns);
  */
 void sp_lines_set_terminal(unsigned int columns);
 
+/* The lines of the terminal; 0: no terminal, or it does not say. */
+void sp_lines_set_rows(unsigned int rows);
+unsigned int sp_lines_rows(void);
+
 /* Columns to lay a page out for. */
 unsigned int sp_lines_columns(void);
 bool sp_lines_is_terminal(void);
@@ -46,4 +50,6 @@ int sp_lines_close(FILE *out, FILE *text, char **lines);
 /* The same for a page: a line with names is not broken, it is cut on a terminal
  * and whole elsewhere.  Between these two calls names are marked. */
 void sp_lines_begin_page(void);
+/* The lines that this part of a page takes; 0 without memory. */
+size_t sp_lines_count(const char *text);
 int sp_lines_close_page(FILE *out, FILE *text, char **lines);

@@ -122,6 +122,15 @@ static void print_lines(struct list *list, const struct sp_sourcefile *source,
 	}
 }
 
+/* Does the profile alone name its file? */
+static bool is_embedded(const struct sp_listing *l)
+{
+	for (size_t i = 0; i < l->n_lines; i++)
+		if (l->lines[i]->is_embedded)
+			return true;
+	return false;
+}
+
 static void print_listing(struct list *list, const struct sp_aggregate *a,
 			  const struct sp_listing *l, const char *source_path)
 {
@@ -135,12 +144,10 @@ static void print_listing(struct list *list, const struct sp_aggregate *a,
 	sp_view_row_name(list->out, SP_BY_FUNCTION, f);
 	fputs("\n  in ", list->out);
 	sp_lines_print_name(list->out, l->file ? l->file : "an unknown file");
-	/* A profile with names of files must not choose which files are read.
-	 */
+	/* A profile must not choose which files are read. */
 	if (l->file)
-		sp_sourcefile_new(l->file, source_path,
-				  !a->analysis->profile->n_embedded, &source,
-				  &err);
+		sp_sourcefile_new(l->file, source_path, !is_embedded(l),
+				  &source, &err);
 	if (l->file && !source)
 		fprintf(list->out, ": %s", err.message);
 	else if (source && sp_sourcefile_changed_ns(source) >

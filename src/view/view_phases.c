@@ -55,14 +55,20 @@ static void print_row(FILE *out, const struct sp_phase *phase,
 		print_late(out, phase->late->asked_ns, phase->late->from_ns);
 }
 
+/* A screen has no line to give away. */
+static const char *below_title(void)
+{
+	return sp_lines_is_terminal() ? "" : "\n";
+}
+
 static void print_snapshots(FILE *out, const struct sp_profile *p, size_t rows)
 {
 	const size_t n = rows && rows < p->n_snapshots ? rows : p->n_snapshots;
 
 	if (!n)
 		return;
-	fprintf(out, "\nSnapshots, with %s (--at NAME looks at one):\n\n",
-		kind_of_totals(p));
+	fprintf(out, "\nSnapshots, with %s (--at NAME looks at one):\n%s",
+		kind_of_totals(p), below_title());
 	fprintf(out, "  %12s %11s %14s  snapshot\n", "time", "bytes",
 		"objects");
 	for (size_t i = 0; i < n; i++) {
@@ -94,8 +100,8 @@ int sp_view_phases_print(FILE *out, const struct sp_analysis *analysis,
 	if (phases->has_names) {
 		fprintf(out,
 			"\nPhases, with %s (--phase NAME looks at "
-			"one):\n\n",
-			kind_of_totals(analysis->profile));
+			"one):\n%s",
+			kind_of_totals(analysis->profile), below_title());
 		fprintf(out, "  %12s %11s %6s %14s %9s %6s  phase\n", "time",
 			"bytes", "%", "objects", "samples", "times");
 		for (size_t i = 0; i < n; i++)

@@ -228,6 +228,12 @@ class Views(harness.Case):
         self.assertRegex(text, r"(?m)^ +\. +5.86 KiB +\d+  "
                          r" +grow\(\); /\* where the source says so \*/$")
         self.assertRegex(text, r"(?m)^ +\. +\. +\d+  \{$")
+        # With symbols in the profile, the files that are here say the name.
+        copy = os.path.join(self.dir, "copy.sprof")
+        run("symbolize", self.path, "--output", copy)
+        self.assertRegex(run("list", "^parse$", copy),
+                         r"(?m)^ +\. +5.86 KiB +\d+  "
+                         r" +grow\(\); /\* where the source says so \*/$")
         lines = self.json("list", "^parse$")["listings"][0]["lines"]
         self.assertEqual(sorted(exact(x["cum_bytes"]) for x in lines),
                          [PARSE_ITEM, GROW])

@@ -37,16 +37,24 @@ class Screen(harness.Case):
         profile = harness.Profile(SHOP)
         profile.require_samples(500)
 
-    def terminal(self, *arguments, columns=80, rows=200, path=SHOP, **env):
+    def terminal(self, *arguments, columns=80, rows=200, path=SHOP, name=None,
+                 **env):
         """What reaches the terminal, and the exit status.  Of the variables
-        only those that are given are set."""
+        only those that are given are set.  `name`: the command is called so,
+        in the directory of the test, however long its path is."""
+        words = command(*arguments, path)
+        if name:
+            link = os.path.join(self.dir, name)
+            if not os.path.lexists(link):
+                os.symlink(words[0], link)
+            words[0] = name
         master, slave = pty.openpty()
         self.addCleanup(os.close, master)
         fcntl.ioctl(slave, termios.TIOCSWINSZ,
                     struct.pack("HHHH", rows, columns, 0, 0))
         path_of_tools = f"{self.dir}:/usr/bin:/bin"
         with subprocess.Popen(
-                command(*arguments, path), stdin=subprocess.DEVNULL,
+                words, stdin=subprocess.DEVNULL, cwd=self.dir,
                 stdout=slave, stderr=slave,
                 env={"PATH": path_of_tools, "LC_ALL": "C.UTF-8",
                      "TERM": "xterm", "PAGER": "cat", **env}) as process:
@@ -122,6 +130,58 @@ class Screen(harness.Case):
             self.assertNotIn(name, text)
             self.assertRegex(text, r"(?m)  sh.*\u2026.*::keep_it  \(")
 
+    def low(self, *arguments, rows=24, **how):
+        """The lines of a report of a screen with so many, without colours."""
+        short = os.path.join(self.dir, "shop.sprof.zst")
+        if not os.path.lexists(short):
+            os.symlink(SHOP, short)
+        return self.fits(80, *arguments, rows=rows, name="sampleprof-report",
+                         path="shop.sprof.zst", **how).splitlines()
+
+    def test_a_screen_of_24_lines(self):
+        """All that matters, and the prompt below it."""
+        lines = self.low()
+        self.assertLessEqual(len(lines), 22)
+        text = "\n".join(lines)
+        for said in ("allocated 4.73 MiB", "peak ", "load\n", "serve\n",
+                     "copy  (shop)", "parse_item", "cache_get", "--cum",
+                     "intervals 95 %", "next: ", "--view live"):
+            self.assertIn(said, text)
+        # In a pipe nothing is left out.
+        piped = harness.report(SHOP)
+        self.assertGreater(len(piped.splitlines()), 23)
+        self.assertIn(" export html ", piped)
+
+    def test_rows_by_the_height(self):
+        """First functions go, to five, then commands; what is left out is said.
+        What does not fit is whole, for the pager."""
+        result = self.execute(harness.target("program_views"), period=1)
+        [other] = result.paths
+        harness.Profile(other).require_samples(50)
+        os.rename(other, os.path.join(self.dir, "o.sprof"))
+        whole = self.low("o.sprof", rows=200)
+        self.assertEqual(whole, self.low("o.sprof", rows=len(whole) + 2))
+        self.assertNotIn(" flat in ", "\n".join(whole))
+        names = [line.split("  (")[0].split()[-1] for line in whole
+                 if re.search(r"%.*  \((shop|program_views)\)$", line)]
+        self.assertGreater(len(names), 6)
+        for less in 1, 2:
+            lines = self.low("o.sprof", rows=len(whole) + 2 - less)
+            self.assertLessEqual(len(lines), len(whole) - less)
+            self.assertRegex("\n".join(lines), r"\n  and .* flat in .*: see "
+                                              r"(--\S+ 0 )?--top 0\n")
+            self.assertEqual(lines[-3:], whole[-3:])
+        low = "\n".join(self.low("o.sprof",
+                                 rows=len(whole) - len(names) + 6))
+        for name in names[:5]:
+            self.assertRegex(low, rf"{re.escape(name)}  \(")
+        self.assertIn("next: ", low)
+        self.assertNotIn(" export html ", low)
+        self.assertEqual(self.low("o.sprof", rows=8), whole)
+        # As many as are asked for.
+        asked = self.low("--top", "15", "o.sprof", rows=len(whole) - 1)
+        self.assertNotIn(" flat in ", "\n".join(asked))
+
     def test_colours(self):
         self.assertIn("\x1b[1m", self.page())
         self.assertNotIn("\x1b", self.page(NO_COLOR="1"))
@@ -172,6 +232,7 @@ class Screen(harness.Case):
         """What fits is printed, and less ends; else it waits."""
         less = harness.require("/usr/bin/less", "less")
         self.assertIn("next: ", self.page(PAGER=less))
+        self.assertIn("next: ", "\n".join(self.low(PAGER=less)))
         self.assertIn("\x1b[1m", self.page(PAGER=less))
         # Its own settings are respected; without R it would show codes.
         self.assertNotIn("\x1b[1mallocated", self.page(PAGER=less, LESS="FX"))

@@ -5,10 +5,12 @@
  */
 #include "base/rng.h"
 #include "paths/aggregate.h"
+#include "paths/callers.h"
 #include "paths/edges.h"
 #include "support/close.h"
 #include "support/report_fixture.h"
 #include "support/test.h"
+#include "text/lines.h"
 
 #define APP "/bin/app"
 #define R   4096
@@ -71,6 +73,43 @@ TEST_OF(struct fixture *x, flat_sees_through, setup, fixture_teardown)
 	assert_function(a, "xmalloc", 4, 7);
 	assert_function(a, "main", 0, 5);
 	assert_function(a, "operator new", 0, 4);
+}
+
+static void assert_callers(const struct sp_aggregate *a, double share,
+			   const char *want)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	sp_callers_print(out, a, &a->stacks[0], 2, share);
+	assert_int_equal(fclose(out), 0);
+	assert_string_equal(text, want);
+	free(text);
+}
+
+/* A few own ones, whole, rather than what lies between them. */
+TEST_OF(struct fixture *x, callers_are_own, setup, fixture_teardown)
+{
+	struct sp_aggregate *a;
+
+	ADD(x, 3, NEW, PUSH, G, PUSH, XMALLOC, PUSH, F, PUSH, MAIN);
+	a = fixture_aggregate(x);
+	assert_callers(a, 1, "  < f < main\n");
+	assert_callers(a, 0.507, "  < f < main  (50.7% of its bytes)\n");
+	sp_lines_set_terminal(14);
+	assert_callers(a, 1, "  < f < ...\n");
+	sp_lines_set_terminal(5);
+	assert_callers(a, 1, "  < f < ...\n");
+	assert_callers(a, 0.507, "  < f < ...  (50.7% of its bytes)\n");
+	sp_lines_set_terminal(0);
+}
+
+TEST_OF(struct fixture *x, callers_of_a_library, setup, fixture_teardown)
+{
+	ADD(x, 1, NEW, G, PUSH);
+	assert_callers(fixture_aggregate(x), 0.5, "");
 }
 
 /* What was seen through has its callers, and is a callee. */
