@@ -35,7 +35,7 @@ static void look_at(struct sp_caveats *c, const struct sp_side *side,
 
 		*has_frees &= run->has_frees;
 		c->lacking |= run->lacks_some;
-		c->lacks_totals |= run->lacks_some && run->is_least;
+		c->lacks_totals |= run->is_least;
 		*is_least |= run->why_incomplete && run->is_least;
 		if (run->why_incomplete && !*incomplete) {
 			sp_caveats_note(c,

@@ -23,7 +23,7 @@ struct sp_caveats {
 	bool unsampled; /* no samples cover a part of a run */
 	bool lacking;   /* a run lacks some of what was recorded: no change is
 			 * known within limits */
-	bool lacks_totals; /* the same of exact totals */
+	bool lacks_totals; /* totals of a run are lower limits */
 	bool old_has_frees;
 	bool new_has_frees;
 	struct sp_names names;

@@ -132,7 +132,7 @@ static void set_figures(const struct sp_checker *c, struct sp_finding *f,
 
 	f->has_figures = true;
 	f->new = sp_runs_mean(new, level);
-	if (is_exact ? can->lacks_totals : can->lacking)
+	if (is_exact ? can->new_is_least : can->lacking)
 		f->new.hi = INFINITY;
 	if (!old)
 		return;

@@ -2,6 +2,7 @@
 #include "compare/diff.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,13 +51,17 @@ static int add_totals(struct sp_diff *d, const struct sp_pair *pair)
 		*t = (struct sp_diff_total){
 			.name = kinds[i].name,
 			.is_bytes = kinds[i].kind != SP_LIMIT_ALLOC_OBJECTS,
-			.is_exact = i < 2,
+			.is_exact = i < 2 && !d->caveats.lacks_totals,
 			.old = sp_runs_mean(&old, d->level),
 			.new = sp_runs_mean(&new, d->level),
 			.change = sp_caveats_limits(
 				&d->caveats, i < 2,
 				sp_contrast(&old, &new, 1, NULL, d->level)),
 		};
+		if (i < 2 && d->caveats.old_is_least)
+			t->old.hi = INFINITY;
+		if (i < 2 && d->caveats.new_is_least)
+			t->new.hi = INFINITY;
 		d->n_totals++;
 	}
 	return 0;

@@ -295,6 +295,29 @@ static const struct sp_diff_total *total_of(struct scene *s, const char *name,
 
 /* Limits that were taken at the level of the diff are used as they are; those
  * of a baseline, which has another one, are moved. */
+/* The totals of a process that was killed are limits, though its file has all
+ * that was recorded. */
+TEST(totals_that_are_limits)
+{
+	for (int i = 0; i < 3; i++) {
+		struct scene *s = scene_new();
+		const struct sp_diff_total *t;
+
+		s->old->exact_alloc_bytes = s->new->exact_alloc_bytes = 1000;
+		s->old->is_least = i == 1;
+		s->old->why_incomplete = i == 1 ? "killed" : NULL;
+		s->new->is_least = i == 2;
+		s->new->why_incomplete = i == 2 ? "killed" : NULL;
+		make(s, &(struct sp_diff_plan){.rows = SP_DIFF_FLAT});
+		t = &s->diff->totals[0];
+		assert_string_equal(t->name, "alloc_bytes");
+		assert_int_equal(t->is_exact, !i);
+		assert_int_equal(isinf(t->change.hi) != 0, i > 0);
+		assert_int_equal(isinf(t->old.hi) != 0, i == 1);
+		assert_int_equal(isinf(t->new.hi) != 0, i == 2);
+	}
+}
+
 TEST(levels)
 {
 	const double scale = 1.959963984540054 / 2.5758293035489004;
