@@ -5,6 +5,7 @@
 
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'];
 const COUNT_UNITS = ['', 'K', 'M', 'G', 'T', 'P', 'E'];
+const DAY_NS = 24 * 3600e9;
 
 // Without the noise of how it was added up.
 const steady = (x) => Math.abs(x) < 1e9 ? nearest(x * 1e6) / 1e6 : x;
@@ -111,19 +112,37 @@ function percent(part, whole) {
 	return share < 0.05 ? '<0.1 %' : fixed(share, 1) + ' %';
 }
 
+// A moment, with four digits.
 function moment(ns) {
-	const units = [['ns', 1], ['µs', 1e3], ['ms', 1e6], ['s', 1e9]];
-	const [name, size] = units.filter(([, s]) => ns >= s).pop() || units[0];
+	const units = ['ns', 'us', 'ms', 's'];
+	let scaled = ns, unit = 0, decimals = 3;
 
-	if (!ns)
-		return '0 s';
-	if (ns >= 3600e9)
-		return `${Math.floor(ns / 3600e9)} h ` +
-			`${Math.floor(ns / 60e9) % 60} min`;
-	if (ns >= 600e9)
-		return `${Math.floor(ns / 60e9)} min ` +
-			`${Math.floor(ns / 1e9) % 60} s`;
-	return `${Number((ns / size).toPrecision(4))} ${name}`;
+	for (; scaled >= 999.95 && unit < 3; unit++)
+		scaled /= 1000;
+	for (let bound = 9.9995; decimals && scaled >= bound; bound *= 10)
+		decimals--;
+	decimals = unit ? decimals : 0;
+	// printf() sees halves only where the number is one; they go to the even.
+	return (Number.isInteger(scaled * 8) ? fixed(scaled, decimals)
+		: scaled.toFixed(decimals)) + ` ${ns ? units[unit] : 's'}`;
+}
+
+// How long something took, rounded down.
+function duration(ns) {
+	const of = (unit, within = Infinity) => Math.floor(ns / unit) % within;
+	const two = (n) => String(n).padStart(2, '0');
+
+	if (ns < 1e6)
+		return `${of(1e3)} us`;
+	if (ns < 1e9)
+		return `${of(1e6)} ms`;
+	if (ns < 60e9)
+		return `${of(1e9)}.${of(1e8, 10)} s`;
+	if (ns < 3600e9)
+		return `${of(60e9)} min ${two(of(1e9, 60))} s`;
+	if (ns < DAY_NS)
+		return `${of(3600e9)} h ${two(of(60e9, 60))} min`;
+	return `${of(DAY_NS)} d ${two(of(3600e9, 24))} h`;
 }
 
 const baseName = (path) => path.slice(path.lastIndexOf('/') + 1) || path;

@@ -364,7 +364,6 @@ const TIME_STEPS = [
 	...[1, 2, 5, 10, 15, 30].map((n) => n * 60e9),
 	...[1, 2, 3, 6, 12].map((n) => n * 3600e9),
 ];
-const DAY_NS = 24 * 3600e9;
 
 function niceTime(least) {
 	const days = least / DAY_NS;
@@ -377,7 +376,7 @@ function niceTime(least) {
 function tickText(ns, last) {
 	const [name, size] = [['days', 2 * DAY_NS, DAY_NS],
 		['h', 2 * 3600e9, 3600e9], ['min', 600e9, 60e9],
-		['s', 1e9, 1e9], ['ms', 1e6, 1e6], ['µs', 1e3, 1e3], ['ns', 0, 1]]
+		['s', 1e9, 1e9], ['ms', 1e6, 1e6], ['us', 1e3, 1e3], ['ns', 0, 1]]
 		.filter(([, least]) => last >= least)
 		.map(([unit, , length]) => [unit, length])[0];
 

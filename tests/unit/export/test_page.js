@@ -24,7 +24,8 @@ const exported = ['gammaQuantile', 'p3Quantile', 'emptyAcc', 'mergeAcc',
 	'estimateText', 'emptySums', 'percent', 'normalQuantile', 'levelOf',
 	'changeOf', 'falseDiscoveries', 'joinFunctions', 'joinPaths',
 	'moveCells', 'shorten', 'isGathered', 'stackOf', 'niceTime', 'tickText',
-	'Model', 'signed', 'signedInterval', 'signedPercent'];
+	'Model', 'signed', 'signedInterval', 'signedPercent',
+	'moment', 'duration'];
 const page = vm.runInThisContext('(() => {' + names.map((name) =>
 	fs.readFileSync(path.join(html, `${name}.js`), 'utf8')).join('') +
 	`return {${exported}};})()`);
@@ -290,6 +291,24 @@ const tests = {
 			[5400e9, 3 * 3600e9, '1.5 h'], [150, 400, '150 ns']])
 			assert.equal(page.tickText(ns, last), want);
 		checks++;
+	},
+
+	// The very cases of test_text.c.
+	times() {
+		const text = fs.readFileSync(path.join(root, 'tests', 'unit', 'text',
+			'test_text.c'), 'utf8');
+
+		for (const name of ['moment', 'duration']) {
+			const [, body] = text.match(new RegExp(
+				`TEST\\(${name}\\)\n([^]*?)\n}\n`));
+			const cases = [...body.matchAll(
+				/[{(]([0-9]+)( [*] s)?(?:[)][.]text)?,\s*"(.*?)"[)}]/g)];
+
+			assert.ok(cases.length > 11, name);
+			for (const [, ns, of, want] of cases)
+				assert.equal(page[name](ns * (of ? 1e9 : 1)), want);
+			checks += cases.length;
+		}
 	},
 
 	// From the one that allocates outwards, whichever way the graph goes.
