@@ -97,6 +97,7 @@ static void print_head(const struct page *page)
 {
 	const struct sp_leak_sites *s = page->sites;
 	const struct sp_profile *p = page->profile;
+	const struct sp_whole whole = sp_whole_of(p);
 	const uint64_t *edge = s->leaks->clock.edge_ns;
 	FILE *out = page->out;
 
@@ -104,7 +105,15 @@ static void print_head(const struct page *page)
 	fputs("sampleprof leaks: ", out);
 	sp_text_print(out, p->program);
 	sp_style_begin(out, SP_STYLE_PLAIN);
-	fprintf(out, "\n  judged    %s of %s%s, from %s on",
+	putc('\n', out);
+	if (!sp_whole_is_all(&whole)) {
+		fputs("  lacks     ", out);
+		sp_lack_print(out, &whole);
+		if (whole.known_ns && whole.known_ns != SP_NEVER)
+			fputs("; nothing is judged beyond", out);
+		putc('\n', out);
+	}
+	fprintf(out, "  judged    %s of %s%s, from %s on",
 		sp_text_duration((uint64_t)(s->seconds * 1e9)).text,
 		sp_text_duration(p->duration_ns).text,
 		p->end == SP_PROFILE_END_RUNNING ? " so far" : "",
@@ -310,7 +319,6 @@ static void print_notes(const struct page *page)
 	const struct sp_leaks *l = page->sites->leaks;
 	const uint64_t *edge = l->clock.edge_ns;
 	const uint64_t lost = sp_profile_lost_samples(p);
-	const struct sp_whole whole = sp_whole_of(p);
 	FILE *out = page->out;
 	bool in_steps = false;
 
@@ -337,14 +345,18 @@ static void print_notes(const struct page *page)
 			"  - from %s on the program freed what it had: that "
 			"part is not judged\n",
 			sp_text_moment(l->teardown_ns).text);
-	if (l->left_idle)
+	if (l->left_idle) {
+		fputs("  - not judged: ", out);
+		if (edge[0])
+			fprintf(out, "before %s and ",
+				sp_text_moment(edge[0]).text);
 		fprintf(out,
-			"  - not judged: before %s and after %s, when it "
-			"allocated next to nothing%s\n",
-			sp_text_moment(edge[0]).text,
+			"after %s, when it allocated next to nothing%s
+",
 			sp_text_moment(edge[SP_GROWTH_WINDOWS]).text,
 			sp_whole_is_all(&whole) ? ""
 						: ", as far as the file tells");
+	}
 	if (l->is_uneven)
 		fputs("  - it allocated unevenly: windows were also cut by "
 		      "bytes\n",
@@ -362,11 +374,6 @@ static void print_notes(const struct page *page)
 	if (lost)
 		fprintf(out, "  - %s samples were lost\n",
 			sp_text_count(lost).text);
-	if (!sp_whole_is_all(&whole)) {
-		fputs("  - ", out);
-		sp_lack_print(out, &whole);
-		fputs("; nothing is judged beyond\n", out);
-	}
 }
 
 void sp_leaks_write_text(FILE *out, const struct sp_aggregate *aggregate,

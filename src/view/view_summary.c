@@ -224,12 +224,12 @@ static void print_phase(FILE *out, const struct sp_analysis *a)
 {
 	const struct sp_class_total total =
 		sp_phase_total(a->profile, a->selection.phase);
+	const bool is_exact = sp_profile_is_exact(a->profile);
 
-	fprintf(out, "  phase     %s in %s allocation%s, %s: ",
-		sp_text_bytes((double)total.bytes).text,
+	fprintf(out, "  phase     %s in %s allocation%s%s: ",
+		sp_figure_counted(total.bytes, is_exact).text,
 		sp_text_count(total.objects).text,
-		sp_text_plural(total.objects),
-		sp_profile_is_exact(a->profile) ? "exact" : "at least");
+		sp_text_plural(total.objects), is_exact ? ", exact" : "");
 	sp_text_print(out, sp_phase_name(a->selection.phase));
 	putc('\n', out);
 }

@@ -54,6 +54,7 @@ class Lacking(Serve):
         for argv in TEXTS:
             text = may_say.sub("", self.asked(*argv, path).stdout)
             self.assertNotRegex(text, "exact|Exact|cleanly|at the end", argv)
+            self.assertNotRegex(text, "allocations?, at least", argv)
             if argv[0] != "advise":
                 self.assertRegex(text, "at least|not known", argv)
         for view in VIEWS:
@@ -67,6 +68,9 @@ class Lacking(Serve):
                     "report", "--csv", *argv).stdout)):
                 for of in ("flat_bytes", "cum_bytes", "live_bytes"):
                     self.assertNotEqual(row[of + "_lo"], row[of + "_hi"], row)
+        text = self.asked("leaks", path).stdout
+        self.assertLess(text.index("is known until"), text.index(" judged "))
+        self.assertNotIn("before 0 s", text)
         found = self.asked_json("leaks", "--json", path)
         self.assertLessEqual(found["to_ns"], found["whole"]["live_known_until_ns"])
         for form in EXPORTS:
