@@ -14,6 +14,7 @@
 #include "attach/library.h"
 #include "base/patience.h"
 #include "base/proc.h"
+#include "base/served.h"
 #include "control/dynsym.h"
 #include "control/mapped.h"
 #include "control/target.h"
@@ -27,7 +28,7 @@
  * there, that of our own path. */
 static int open_mapped_file(const struct sp_image *image, int dir,
 			    const struct sp_proc_map *m,
-			    struct sp_mapped_room *room)
+			    struct sp_served_room *room)
 {
 	int fd = sp_mapped_open(dir, m, false);
 	const int r = fd < 0 ? 0 : sp_mapped_check_elf(fd);
@@ -37,7 +38,7 @@ static int open_mapped_file(const struct sp_image *image, int dir,
 		return r;
 	}
 	if (fd >= 0)
-		fd = sp_mapped_keep(fd, room);
+		fd = sp_served_keep(fd, room);
 	return fd >= 0 || fd == -ETIMEDOUT
 		       ? fd
 		       : sp_library_open_same(image->pid, m->start, m->path);
@@ -46,7 +47,7 @@ static int open_mapped_file(const struct sp_image *image, int dir,
 /* Only the mapping of its first bytes gives the start of an object. */
 static int report_mapping(struct sp_image *image, int dir,
 			  const struct sp_proc_map *m,
-			  struct sp_mapped_room *room, struct sp_error *err)
+			  struct sp_served_room *room, struct sp_error *err)
 {
 	int fd = m->offset ? -1 : open_mapped_file(image, dir, m, room);
 
@@ -64,7 +65,7 @@ static int report_mappings(struct sp_image *image, struct sp_error *err)
 	const int dir = sp_proc_open((uint64_t)image->pid);
 	FILE *maps = dir < 0 ? NULL : sp_proc_stream(dir, "maps");
 	int r = maps ? 0 : dir < 0 ? dir : -errno;
-	struct sp_mapped_room room_left = sp_mapped_room();
+	struct sp_served_room room_left = sp_served_room();
 	struct sp_proc_map mapping;
 	char *line = NULL;
 	size_t room = 0;

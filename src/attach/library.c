@@ -27,6 +27,7 @@
 #include "base/patience.h"
 #include "base/proc.h"
 #include "base/regular.h"
+#include "base/served.h"
 #include "control/dynsym.h"
 #include "format/attach.h"
 
@@ -150,8 +151,10 @@ static int check_memory_file(int found)
 
 	if (own < 0)
 		return -errno;
-	is_one = fstat(own, &own_st) == 0 && fstat(found, &st) == 0 &&
-		 S_ISREG(st.st_mode) && st.st_dev == own_st.st_dev &&
+	/* Only of one on that device the rest is asked: nobody serves it. */
+	is_one = fstat(own, &own_st) == 0 &&
+		 sp_patience_know(found, &st) == 0 && S_ISREG(st.st_mode) &&
+		 st.st_dev == own_st.st_dev && fstat(found, &st) == 0 &&
 		 st.st_nlink == 0 && st.st_size == 0 &&
 		 (st.st_mode & 0666) == 0666;
 	close(own);
@@ -222,13 +225,19 @@ static bool has_proc(pid_t pid)
 	return fd >= 0;
 }
 
-/* May the user of the process create files in the directory? */
+/* May the user of the process create files in the directory, and no process
+ * answers for it? */
 static bool may_create(pid_t pid, int folder)
 {
 	struct sp_proc_identity identity;
+	const int dir = sp_proc_open((uint64_t)pid);
+	const bool is_served = sp_served_is(dir, folder);
 	struct stat st;
 
-	return fstat(folder, &st) == 0 && S_ISDIR(st.st_mode) &&
+	if (dir >= 0)
+		close(dir);
+	return !is_served && sp_patience_stat(folder, "", &st) == 0 &&
+	       S_ISDIR(st.st_mode) &&
 	       (st.st_mode & S_IWOTH ||
 		(sp_proc_identify((uint64_t)pid, &identity) &&
 		 st.st_uid == identity.uids[3]));
@@ -274,8 +283,9 @@ static int use_own_path(const struct sp_library *library, pid_t pid,
 	int own = open(library->path, O_RDONLY | O_CLOEXEC);
 	int its = sp_inside_look(pid, library->path);
 	struct stat own_st, its_st;
-	bool ok = own >= 0 && its >= 0 && fstat(own, &own_st) == 0 &&
-		  fstat(its, &its_st) == 0 && own_st.st_dev == its_st.st_dev &&
+	bool ok = own >= 0 && its >= 0 && sp_patience_know(own, &own_st) == 0 &&
+		  sp_patience_know(its, &its_st) == 0 &&
+		  own_st.st_dev == its_st.st_dev &&
 		  own_st.st_ino == its_st.st_ino &&
 		  identify_file(own, &there->file);
 

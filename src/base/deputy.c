@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -231,6 +232,11 @@ static pid_t start_child(void *room, int to)
 	return child;
 }
 
+static uid_t our_user(void)
+{
+	return (uid_t)setfsuid((uid_t)-1);
+}
+
 static int start_deputy(struct sp_deputy *ret)
 {
 	int pair[2];
@@ -241,6 +247,7 @@ static int start_deputy(struct sp_deputy *ret)
 		return -ENOMEM;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0) {
 		ret->owner = getpid();
+		ret->user = our_user();
 		ret->to = pair[0];
 		ret->pid = start_child(ret->room, pair[1]);
 		close(pair[1]);
@@ -261,12 +268,16 @@ static void let_go(struct sp_deputy *d)
 
 static void end(struct sp_deputy *d)
 {
-	/* That of a parent is the parent's. */
-	if (d->owner == getpid()) {
-		kill(d->pid, SIGKILL);
-		while (waitpid(d->pid, NULL, __WALL) < 0 && errno == EINTR)
-			;
+	/* That of a parent is the parent's; its descriptor may be closed here,
+	 * and its number another's. */
+	if (d->owner != getpid()) {
+		munmap(d->room, SP_DEPUTY_BYTES);
+		d->pid = 0;
+		return;
 	}
+	kill(d->pid, SIGKILL);
+	while (waitpid(d->pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
 	let_go(d);
 }
 
@@ -276,11 +287,19 @@ int sp_deputy_take(struct sp_deputy *ret)
 	*ret = spare;
 	spare.pid = 0;
 	pthread_mutex_unlock(&lock);
-	if (ret->pid && ret->owner == getpid())
+	if (ret->pid && ret->owner == getpid() && ret->user == our_user())
 		return 0;
 	if (ret->pid)
-		let_go(ret);
+		end(ret);
 	return start_deputy(ret);
+}
+
+void sp_deputy_begin(void)
+{
+	struct sp_deputy d;
+
+	if (sp_deputy_take(&d) == 0)
+		sp_deputy_release(&d);
 }
 
 void sp_deputy_release(struct sp_deputy *d)

@@ -19,6 +19,7 @@
 struct sp_deputy {
 	void *room; /* SP_DEPUTY_BYTES */
 	pid_t pid, owner;
+	uid_t user; /* whose rights it has */
 	int to;
 };
 
@@ -43,6 +44,10 @@ int sp_deputy_take(struct sp_deputy *ret);
 long sp_deputy_ask(struct sp_deputy *d, const struct sp_deputy_call *call,
 		   uint64_t *ret_ns);
 void sp_deputy_release(struct sp_deputy *d);
+
+/* Begins one that waits for the first call, if none does: before there is much
+ * memory, of which it would keep what is changed. */
+void sp_deputy_begin(void);
 
 /* Ends the one that waits for the next call. */
 void sp_deputy_rest(void);

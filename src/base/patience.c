@@ -56,6 +56,11 @@ unsigned int sp_patience_waited_ms(void)
 	return (unsigned int)(atomic_load(&waited_ns) / 1000000u);
 }
 
+void sp_patience_begin(void)
+{
+	sp_deputy_begin();
+}
+
 void sp_patience_rest(void)
 {
 	sp_deputy_rest();

@@ -30,7 +30,9 @@
 /* How long the last one was waited for that had no answer. */
 unsigned int sp_patience_waited_ms(void);
 
-/* The child that waits for the next call ends: when there is none for long. */
+/* The child begins, before there is much memory that it keeps; or ends: when
+ * there is none for long. */
+void sp_patience_begin(void);
 void sp_patience_rest(void);
 
 /* Is it a regular file on a device?  Then the kernel itself answers, and no

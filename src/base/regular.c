@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/patience.h"
+#include "base/served.h"
 
 /* Of a file that another process holds back by a lease, too. */
 #define ALWAYS (O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
@@ -68,14 +70,53 @@ int sp_regular_open(const char *path, int flags)
 	return opened == -ENOENT ? open_by_name(path, flags) : opened;
 }
 
+/* Closes `place`, or gives it if a process serves the file. */
+static int reopen_found(int place)
+{
+	struct stat st;
+	int fd;
+
+	if (place < 0)
+		return place;
+	fd = sp_patience_know(place, &st);
+	if (fd == 0 && S_ISREG(st.st_mode) && sp_served_is(-1, place))
+		return place;
+	if (fd == 0)
+		fd = reopen(place, O_RDONLY, true);
+	close(place);
+	return fd;
+}
+
 int sp_regular_open_found(const char *path)
 {
-	const int fd = sp_patience_open(AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
-	int opened;
+	return reopen_found(
+		sp_patience_open(AT_FDCWD, path, O_PATH | O_CLOEXEC, 0));
+}
 
-	if (fd < 0)
+int sp_regular_open_foreign(const char *path, int flags, off_t max,
+			    struct stat *ret)
+{
+	struct sp_served_room room = sp_served_room_named();
+	const uint64_t since_ns = sp_clock_ns(), bytes = room.bytes;
+	int fd = -ETIMEDOUT, r;
+
+	/* Without /proc there is no way but by the name. */
+	if (access("/proc/self/fd", F_OK) != 0) {
+		fd = sp_regular_open(path, flags);
+		return fd >= 0 && fstat(fd, ret) < 0 ? (close(fd), -EIO) : fd;
+	}
+	if (since_ns < room.until_ns)
+		fd = reopen_found(sp_patience_open(
+			AT_FDCWD, path, O_PATH | O_CLOEXEC | flags, 0));
+	r = fd < 0 ? fd : sp_patience_stat(fd, "", ret);
+	if (r == 0 && ret->st_size > max)
+		r = -EFBIG;
+	if (r == 0 && !sp_patience_is_place(fd))
 		return fd;
-	opened = reopen(fd, O_RDONLY, true);
-	close(fd);
-	return opened;
+	if (r == 0)
+		fd = r = sp_served_keep(fd, &room);
+	else if (fd >= 0)
+		close(fd);
+	sp_served_use_named(since_ns, bytes - room.bytes);
+	return r;
 }

@@ -16,8 +16,16 @@
 int sp_regular_open(const char *path, int flags);
 
 /* The same, to be read, of a file that nobody has named, as one of those in a
- * directory: it is waited for as base/patience.h says, or -ETIMEDOUT. */
+ * directory: it is waited for as base/patience.h says, or -ETIMEDOUT.
+ * If a process serves it, it is by O_PATH: base/patience.h reads that. */
 int sp_regular_open_found(const char *path);
+
+/* The same of a file of at most `max` bytes that a profile names, or what a
+ * profile names: if a process serves it, it is a copy in memory, for which
+ * base/served.h has room.  `flags`: O_NOFOLLOW or 0.  *ret is that of the file
+ * itself.  -EFBIG: it is larger. */
+int sp_regular_open_foreign(const char *path, int flags, off_t max,
+			    struct stat *ret);
 
 /* The same of a descriptor by O_PATH, which stays open, of a file that another
  * process has chosen. */

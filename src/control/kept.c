@@ -19,6 +19,7 @@
 #include "base/family.h"
 #include "base/patience.h"
 #include "base/proc.h"
+#include "base/served.h"
 #include "control/mapped.h"
 
 /* That are kept, and that are known. */
@@ -158,7 +159,7 @@ static int copy_file(struct sp_kept *kept, int fd, const struct stat *st)
 	const int copy =
 		st->st_size > 0 && (uint64_t)st->st_size <=
 					   COPIED_MAX - kept->copied
-			? sp_mapped_copy(fd, st->st_size, kept->until_ns,
+			? sp_served_copy(fd, st->st_size, kept->until_ns,
 					 &kept->is_over)
 			: -1;
 
@@ -187,7 +188,7 @@ static void put_file(struct sp_kept *kept, const struct sp_proc_file *id,
 		file.fd = -1;
 	}
 	if (file.fd >= 0 && (sp_patience_is_place(fd) ||
-			     !is_lasting(kept, sp_mapped_mount(fd)))) {
+			     !is_lasting(kept, sp_served_mount(fd)))) {
 		file.fd = copy_file(kept, fd, &st);
 		file.has_no_room = file.fd < 0 && !is_other;
 		close(fd);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -45,24 +44,3 @@ int sp_mapped_name(int fd, struct sp_proc_file *ret);
 
 /* 0; -ENOEXEC: it is none; or -errno. */
 int sp_mapped_check_elf(int fd);
-
-/* The number in mountinfo of the mount that an open file was reached through;
- * 0: not known. */
-uint64_t sp_mapped_mount(int fd);
-
-/* A copy in memory of so many bytes of an open file.  -ETIMEDOUT: there is no
- * room for it, no answer, no time any more, or *is_over (may be NULL) has
- * become true; or -errno: no copy can be made. */
-int sp_mapped_copy(int fd, off_t bytes, uint64_t until_ns,
-		   const atomic_bool *is_over);
-
-/* What is left for copies: first 1 GiB and 10 s. */
-struct sp_mapped_room {
-	uint64_t bytes, until_ns;
-};
-struct sp_mapped_room sp_mapped_room(void);
-
-/* The open file itself or, if a process serves it, a copy that takes of the
- * room.  Closes `fd` if it is another.
- * Errors are those of sp_mapped_copy(). */
-int sp_mapped_keep(int fd, struct sp_mapped_room *room);

@@ -15,6 +15,7 @@
 #include "base/parse.h"
 #include "base/patience.h"
 #include "base/regular.h"
+#include "base/served.h"
 #include "control/mapped.h"
 #include "format/record.h"
 
@@ -251,11 +252,11 @@ void sp_target_close(struct sp_target *target)
 
 int sp_target_read(struct sp_target *target, struct sp_error *err)
 {
-	struct sp_mapped_room room = sp_mapped_room();
+	struct sp_served_room room = sp_served_room();
 
-	/* sp_mapped_keep() closes what it copies. */
+	/* sp_served_keep() closes what it copies. */
 	if (sp_patience_is_place(target->fd) && target->copy < 0) {
-		target->copy = sp_mapped_keep(
+		target->copy = sp_served_keep(
 			fcntl(target->fd, F_DUPFD_CLOEXEC, 0), &room);
 		if (target->copy < 0)
 			return explain(target->pid, target->path, target->copy,

@@ -22,17 +22,13 @@ struct sp_sourcefile {
 /* All of a regular file; -ENOENT if there is none of that name. */
 static int read_all(struct sp_sourcefile *s, const char *path)
 {
-	const int fd = sp_regular_open(path, O_RDONLY);
 	struct stat st;
-	int r = -ENOENT;
+	const int fd =
+		sp_regular_open_foreign(path, 0, SP_SOURCEFILE_BYTES_MAX, &st);
+	int r;
 
 	if (fd < 0)
 		return fd == -ENOTDIR || fd == -EINVAL ? -ENOENT : fd;
-	if (fstat(fd, &st) < 0)
-		goto out;
-	r = -EFBIG;
-	if (st.st_size > SP_SOURCEFILE_BYTES_MAX)
-		goto out;
 	r = -ENOMEM;
 	s->text = malloc((size_t)st.st_size + 1);
 	if (!s->text)

@@ -12,6 +12,7 @@
 
 #include "base/patience.h"
 #include "base/proc.h"
+#include "base/served.h"
 #include "control/launch.h"
 #include "control/mapped.h"
 #include "control/target.h"
@@ -234,12 +235,12 @@ static bool is_32_bit(uint64_t pid)
 
 static const char *why_unseen(uint64_t pid)
 {
-	struct sp_mapped_room room = sp_mapped_room();
+	struct sp_served_room room = sp_served_room();
 	int fd = sp_mapped_open_exe(pid);
 	const char *why = NULL;
 
 	if (fd >= 0)
-		fd = sp_mapped_keep(fd, &room);
+		fd = sp_served_keep(fd, &room);
 	if (fd >= 0) {
 		why = sp_launch_why_unseen(fd);
 		close(fd);

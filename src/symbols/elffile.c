@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/patience.h"
 #include "base/regular.h"
 
 #define BUILD_ID_HEX_MAX 80
@@ -92,11 +93,14 @@ static int check_file(int fd, const char *path, enum elf_kind kind,
 static int open_kind(const char *path, enum elf_kind kind,
 		     const struct sp_build_id *want, struct sp_error *err)
 {
-	const int fd = sp_regular_open(path, O_RDONLY);
+	struct stat st;
+	const int fd = sp_regular_open_foreign(path, 0, INT64_MAX, &st);
 	int r;
 
 	if (fd == -EINVAL)
 		return sp_error_set(err, fd, path, "is not a regular file");
+	if (fd == -ETIMEDOUT)
+		return sp_error_set(err, fd, path, SP_ELFFILE_UNANSWERED);
 	if (fd < 0)
 		return sp_error_set(err, fd, path, "cannot be opened: %s",
 				    strerror(-fd));
@@ -371,24 +375,39 @@ static int find_by_name(const struct sp_debug_query *query, const char *dir,
 	return -ENOENT;
 }
 
+/* As realpath(), but nobody is waited for without end. */
+static bool find_canonical(const char *path, char ret[PATH_MAX])
+{
+	const int place =
+		sp_patience_open(AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
+	char own[32];
+	ssize_t n = -1;
+
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", place);
+	if (place >= 0) {
+		n = readlink(own, ret, PATH_MAX - 1);
+		close(place);
+	}
+	ret[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
 int sp_elffile_find_debug(const struct sp_debug_query *query, char **ret_path)
 {
 	const char *slash;
-	char *canonical;
+	char canonical[PATH_MAX];
 	int fd;
 
 	fd = find_by_build_id(query, ret_path);
 	if (fd >= 0 || !query->link_name || strchr(query->link_name, '/'))
 		return fd;
 	/* The roots mirror the file system without its symbolic links. */
-	canonical = realpath(query->main_path, NULL);
-	if (!canonical)
-		return -ENOENT;
-	slash = strrchr(canonical, '/');
-	fd = find_by_name(query, canonical, (int)(slash - canonical) + 1,
-			  ret_path);
-	free(canonical);
-	return fd;
+	slash = find_canonical(query->main_path, canonical)
+			? strrchr(canonical, '/')
+			: NULL;
+	return slash ? find_by_name(query, canonical,
+				    (int)(slash - canonical) + 1, ret_path)
+		     : -ENOENT;
 }
 
 /* `path` is freed. */

@@ -11,9 +11,15 @@
 
 /*
  * Opening the ELF files that a profile or another ELF file names.  Such a name
- * is untrusted.  So nothing here blocks on a FIFO, reads a device, unpacks a
+ * is untrusted.  So nothing here blocks on a FIFO or on
+ * who serves a file, reads a device, unpacks a
  * compressed file, or accepts a file of another build.
  */
+
+/* Where a process serves the file (FUSE), with -ETIMEDOUT. */
+#define SP_ELFFILE_UNANSWERED                                                  \
+	"was not answered in time by who serves it (FUSE), or is too large "   \
+	"to be copied"
 
 /* A build id; the bytes are borrowed.  Length 0: there is none. */
 struct sp_build_id {

@@ -51,8 +51,6 @@ static const char *why_not(const struct sp_profile *profile,
 	if (profile->end != SP_PROFILE_END_RUNNING &&
 	    st->st_mtime > end + AFTER_S)
 		return "was written after the process had ended";
-	if (st->st_size > FILE_BYTES_MAX)
-		return "is larger than 1 GiB";
 	return NULL;
 }
 
@@ -84,20 +82,26 @@ static int add_contents(struct sp_jitmap *map, const char *path, int fd,
 static int add_file(struct sp_jitmap *map, const struct sp_profile *profile,
 		    const char *path, bool is_dump)
 {
-	const int fd = sp_regular_open(path, O_RDONLY | O_NOFOLLOW);
-	const char *why;
 	struct stat st;
+	const int fd =
+		sp_regular_open_foreign(path, O_NOFOLLOW, FILE_BYTES_MAX, &st);
+	const char *why;
 	int r = 0;
 
 	if (fd == -EINVAL)
 		snprintf(map->problem, sizeof(map->problem),
 			 "%.150s is not a regular file", path);
+	if (fd == -EFBIG)
+		snprintf(map->problem, sizeof(map->problem),
+			 "%.150s is larger than 1 GiB", path);
+	if (fd == -ETIMEDOUT)
+		snprintf(map->problem, sizeof(map->problem),
+			 "%.150s was not answered in time by who serves it "
+			 "(FUSE)",
+			 path);
 	if (fd < 0)
 		return 0;
-	if (fstat(fd, &st) != 0)
-		why = "cannot be read";
-	else
-		why = why_not(profile, &st);
+	why = why_not(profile, &st);
 	if (why)
 		snprintf(map->problem, sizeof(map->problem), "%.150s %s", path,
 			 why);

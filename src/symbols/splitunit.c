@@ -2,10 +2,16 @@
 #include "symbols/splitunit.h"
 
 #include <dwarf.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/patience.h"
+#include "base/served.h"
 
 static const char *name_of(Dwarf_Die *skeleton)
 {
@@ -19,15 +25,21 @@ static const char *name_of(Dwarf_Die *skeleton)
 		dwarf_attr(skeleton, DW_AT_GNU_dwo_name, &attribute));
 }
 
-/* Is it a regular file, or nothing?  Takes `path`; NULL: memory is short. */
+/* Is it a regular file that no process serves, or nothing?  libdw opens it by
+ * its name.  Takes `path`; NULL: memory is short. */
 static bool is_harmless(char *path, bool *is_there)
 {
+	const int place =
+		path ? sp_patience_open(AT_FDCWD, path, O_PATH | O_CLOEXEC, 0)
+		     : -ENOMEM;
 	struct stat st;
-	bool is = path != NULL;
+	bool is = place < 0 && place != -ENOMEM && place != -ETIMEDOUT;
 
-	if (path && stat(path, &st) == 0) {
-		is = S_ISREG(st.st_mode);
+	if (place >= 0) {
+		is = sp_patience_know(place, &st) == 0 && S_ISREG(st.st_mode) &&
+		     !sp_served_is(-1, place);
 		*is_there |= is;
+		close(place);
 	}
 	free(path);
 	return is;
@@ -80,7 +92,7 @@ void sp_splitunit_lack(Dwarf_Die *skeleton, const char *beside, char *text,
 
 	if (!name || asprintf(&package, "%s.dwp", beside) < 0)
 		return;
-	if (stat(package, &st) == 0)
+	if (sp_patience_stat(AT_FDCWD, package, &st) == 0)
 		snprintf(text, room,
 			 "whose inlined functions are missing: they are in "
 			 "%.200s, which this report cannot read; keep the "
@@ -89,8 +101,9 @@ void sp_splitunit_lack(Dwarf_Die *skeleton, const char *beside, char *text,
 	else
 		snprintf(text, room,
 			 "whose inlined functions are missing: they are in "
-			 "%.200s, which is not there, or of another build; "
-			 "keep the *.dwo files where they were built",
+			 "%.200s, which is not there, of another build, or "
+			 "served by a process (FUSE); keep the *.dwo files "
+			 "where they were built",
 			 name);
 	free(package);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbols/symbol_cache.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include "base/blocks.h"
 #include "base/hash.h"
 #include "base/index.h"
+#include "base/patience.h"
 
 /* Bytes of an entry besides its texts: the index, and the allocator's overhead.
  */
@@ -101,7 +103,7 @@ static bool describe_module(struct known_module *ret,
 	memcpy(ret->build_id, module->build_id, module->build_id_len);
 	if (ret->build_id_len)
 		return true;
-	if (stat(module->path, &st) != 0)
+	if (sp_patience_stat(AT_FDCWD, module->path, &st) != 0)
 		return false;
 	ret->inode = st.st_ino;
 	ret->bytes = st.st_size;

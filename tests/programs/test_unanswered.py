@@ -209,6 +209,30 @@ class Unanswered(harness.Case):
             self.assertRegex(said, rf"process {process.pid}: its (executable|"
                              r"file .*) was not answered in \d+ ms")
 
+    def test_names(self):
+        """A profile names its executable, which was answered for once."""
+        ways = (*WAYS, "LOOKUP")
+        pairs = []
+        for _ in ways:
+            server = self.serve(harness.target("program_plain"))
+            pairs.append((server, self.execute(server.path, 10,
+                                               period="1").profile().path))
+        self.assertNotIn("file+0x",
+                         self.sampleprof("report", pairs[0][1]).stdout)
+        for (server, _), way in zip(pairs, ways):
+            server.silence(way)
+        ends = self.ask([words for _, path in pairs for words in (
+            ("report", path), ("symbolize", path, "-o", path + ".named"))])
+        for (server, _), way in zip(pairs, ways):
+            for command in "report", "symbolize":
+                status, out, said = ends.pop(0)
+                with self.subTest(way=way, command=command):
+                    self.assertEqual(status, 0, said)
+                    if command == "report":
+                        self.assertIn("file+0x", out)
+                        self.assertIn(f"{server.path} was not answered in time "
+                                      "by who serves it", " ".join(out.split()))
+
     def test_run_ends(self):
         """Whether it has opened the file by then or not."""
         runs = []
