@@ -187,14 +187,6 @@ static void restore_screen(FILE *out, const char *text)
 	fputs(text, out);
 }
 
-static void set_size(void)
-{
-	const struct winsize size = sp_console_size();
-
-	sp_lines_set_terminal(size.ws_col);
-	sp_lines_set_rows(size.ws_row);
-}
-
 /*
  * In a terminal the page is drawn over the last one, and the last page stays.
  * Into a pipe or file go all of them, with a form feed in between.  The end of
@@ -215,7 +207,9 @@ static int watch_profile(struct sp_options *options)
 
 		free(text);
 		if (is_screen)
-			set_size();
+			sp_lines_set_terminal(sp_console_size().ws_col);
+		if (is_screen)
+			sp_lines_set_rows(sp_console_size().ws_row);
 		text = render_report(options, &end);
 		if (!text)
 			break;

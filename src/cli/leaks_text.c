@@ -350,12 +350,8 @@ static void print_notes(const struct page *page)
 		if (edge[0])
 			fprintf(out, "before %s and ",
 				sp_text_moment(edge[0]).text);
-		fprintf(out,
-			"after %s, when it allocated next to nothing%s
-",
-			sp_text_moment(edge[SP_GROWTH_WINDOWS]).text,
-			sp_whole_is_all(&whole) ? ""
-						: ", as far as the file tells");
+		fprintf(out, "after %s, when it allocated next to nothing\n",
+			sp_text_moment(edge[SP_GROWTH_WINDOWS]).text);
 	}
 	if (l->is_uneven)
 		fputs("  - it allocated unevenly: windows were also cut by "
