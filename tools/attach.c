@@ -106,8 +106,8 @@ const struct sp_command_line attach_line = {
 		 "under the\nprofiler: load the library into each, and count "
 		 "and sample what it allocates\nfrom now on. One of its "
 		 "threads is stopped for some milliseconds; the process\nhas "
-		 "to use glibc. Of several processes those that cannot be "
-		 "attached to are named,\nand the others are recorded.\n",
+		 "to use glibc. Of several processes those that cannot be\n"
+		 "attached to are named, and the others are recorded.\n",
 	.parts =
 		(const struct sp_argument_part[]){
 			SP_ARGUMENT_PART(struct attach_options, sampling_group,

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "base/patience.h"
 #include "support/load_profile.h"
 #include "support/memfile.h"
 #include "support/memory_limit.h"
@@ -30,6 +31,8 @@ static inline int one_file_close(void **state)
 static inline int one_file_open_limited(void **state)
 {
 	one_file_open(state);
+	/* The child that opens what a profile names is there before. */
+	sp_patience_begin();
 	memory_limit(64u << 20);
 	alarm(3 * HUNG_S); /* of all tests of the file */
 	return 0;

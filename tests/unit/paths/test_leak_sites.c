@@ -162,7 +162,7 @@ TEST(text)
 		"Leaks: they grow, and do not slow down",
 		"bytes a second, with 95 %",
 		"loses\n",
-		"< main  (74.9%)",
+		"< main  (74.9% of its bytes)",
 		"Undecided: they grow; whether they slow down cannot be told",
 		"in steps",
 		"rare\n",
