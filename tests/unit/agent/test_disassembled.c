@@ -251,7 +251,8 @@ static int by_address(const void *a, const void *b)
 /* Up to `most` bytes of each function. */
 static void compare_code(struct code *c, uint64_t most)
 {
-	qsort(c->entries, c->n, sizeof(*c->entries), by_address);
+	if (c->n)
+		qsort(c->entries, c->n, sizeof(*c->entries), by_address);
 	for (size_t i = 0; i < c->n; i++) {
 		uint64_t at = c->entries[i], end = at + most;
 		unsigned int length;
