@@ -46,7 +46,7 @@ long sp_deputy_ask(struct sp_deputy *d, const struct sp_deputy_call *call,
 void sp_deputy_release(struct sp_deputy *d);
 
 /* Begins one that waits for the first call, if none does: before there is much
- * memory, of which it would keep what is changed. */
+ * memory, of which it would keep what is changed.  Else the first call does. */
 void sp_deputy_begin(void);
 
 /* Ends the one that waits for the next call. */

@@ -243,7 +243,8 @@ int sp_patience_open(int dir, const char *path, int flags, uint64_t resolve)
 			       : -EAGAIN;
 	struct question q;
 
-	if (r >= 0 || resolve & RESOLVE_FROM_CACHE)
+	/* Nor is that there is none. */
+	if (r >= 0 || r == -ENOENT || resolve & RESOLVE_FROM_CACHE)
 		return r;
 	r = begin(&q, call_open, dir, IS_OPEN, 0);
 	if (r < 0)

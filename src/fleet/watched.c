@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/patience.h"
 #include "base/place.h"
 #include "control/files.h"
 #include "read/reader.h"
@@ -64,6 +65,8 @@ int sp_watched_init(struct sp_watched_files *files, const char *dir,
 {
 	int fd;
 
+	/* While there is little memory. */
+	sp_patience_begin();
 	*files = (struct sp_watched_files){.dir = dir, .max_bytes = max_bytes};
 	if (asprintf(&files->backlog, "%s" NAME "/", dir) < 0) {
 		files->backlog = NULL;

@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/patience.h"
 #include "control/ending.h"
 #include "control/files.h"
 #include "export/export.h"
@@ -450,6 +451,8 @@ int sp_push_run(const struct sp_push_options *options, FILE *log,
 		r = sp_error_memory(err, NULL);
 	if (r >= 0) {
 		sp_ending_block();
+		/* While there is little memory. */
+		sp_patience_begin();
 		push_until_end(&w);
 		/* Of a directory all that was wrong is in the log. */
 		if (!options->dir && w.away_code && !is_all_done(&w)) {

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/patience.h"
 #include "base/saturate.h"
 #include "read/input.h"
 #include "read/join.h"
@@ -22,6 +23,10 @@
  * 8 MiB as we write them.  Where more overlap, every sample is kept, and one
  * file is read after the other. */
 #define OPEN_MAX 64
+
+/* Of more than 1 MiB that much memory is made that the child which looks for
+ * what they name begins before. */
+#define MANY_BLOCKS 2048u
 
 /* Files that are read together. */
 struct reading {
@@ -225,7 +230,7 @@ static int check_input(const struct reading *r, size_t i, struct sp_error *err)
 /* The headers of all: what has to be known before the first event. */
 static int look_at_inputs(struct reading *r, struct sp_error *err)
 {
-	uint64_t start_unix_ns = UINT64_MAX;
+	uint64_t start_unix_ns = UINT64_MAX, blocks = 0;
 
 	for (size_t i = 0; i < r->n; i++) {
 		struct sp_input *in = &r->inputs[i];
@@ -235,6 +240,7 @@ static int look_at_inputs(struct reading *r, struct sp_error *err)
 			code = check_input(r, i, err);
 		if (code < 0)
 			return code;
+		blocks += (uint64_t)in->file->reader.source.stat.st_blocks;
 		if (in->start_unix_ns < start_unix_ns)
 			start_unix_ns = in->start_unix_ns;
 		r->plan.every_sample |=
@@ -247,6 +253,8 @@ static int look_at_inputs(struct reading *r, struct sp_error *err)
 			r->p = in->file->loader.p;
 		r->n_open = r->n == 1;
 	}
+	if (blocks > MANY_BLOCKS)
+		sp_patience_begin();
 	for (size_t i = 0; i < r->n; i++) {
 		struct sp_input *in = &r->inputs[i];
 

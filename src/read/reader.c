@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "base/bytes.h"
-#include "base/patience.h"
 #include "pack/events.h"
 #include "read/fileheader.h"
 #include "read/reader_inner.h"
@@ -109,8 +108,6 @@ int sp_reader_open(struct sp_reader *r, const char *path, struct sp_error *err)
 
 	memset(r, 0, sizeof(*r));
 	r->path = path;
-	/* To open what it names, when its memory is there. */
-	sp_patience_begin();
 	code = sp_source_open(&r->source, path, err);
 	if (code)
 		return code;

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/parse.h"
+#include "base/patience.h"
 #include "serve/metrics.h"
 #include "serve/request.h"
 #include "symbols/symbol_cache.h"
@@ -536,6 +537,8 @@ int sp_server_run(const struct sp_server_options *options,
 				    "%.100s is no address to listen on: give "
 				    "one such as " SP_SERVER_LISTEN,
 				    options->listen);
+	/* While it has little memory. */
+	sp_patience_begin();
 	s.metrics = sp_metrics_new(options->dir, options->keep_ns);
 	s.symbols = sp_symbol_cache_new(SYMBOLS_BYTES);
 	r = s.metrics && s.symbols
