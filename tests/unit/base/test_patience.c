@@ -6,10 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -98,6 +102,126 @@ TEST(forked_and_copied)
 	assert_memory_equal(text, "LF", 2);
 	close(copy);
 	close(from);
+}
+
+/* Of ours, which takes the next call. */
+static pid_t find_child(void)
+{
+	char text[32] = "";
+	const int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_true(read(fd, text, sizeof(text) - 1) >= 0);
+	close(fd);
+	return atoi(text);
+}
+
+/* A child that has died is missed once. */
+TEST(child_that_died)
+{
+	const int place = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	pid_t child;
+	char byte;
+
+	sp_patience_begin();
+	child = find_child();
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, __WALL), child);
+	assert_int_equal(sp_patience_read(place, &byte, 1, 0), -EIO);
+	assert_int_equal(find_child(), 0);
+	assert_int_equal(sp_patience_read(place, &byte, 1, 0), 1);
+	close(place);
+}
+
+/* A file that there is none of, as the kernel knows, needs no child. */
+TEST(no_child)
+{
+	struct {
+		uint64_t flags, mode, resolve;
+	} how = {.flags = O_PATH | O_CLOEXEC, .resolve = 0x20};
+	struct stat st;
+
+	sp_patience_rest();
+	assert_int_equal(stat("/nowhere", &st), -1);
+	syscall(SYS_openat2, AT_FDCWD, "/nowhere", &how, sizeof(how));
+	if (errno != ENOENT)
+		skip();
+	assert_int_equal(sp_patience_open(AT_FDCWD, "/nowhere", O_PATH, 0),
+			 -ENOENT);
+	assert_int_equal(find_child(), 0);
+}
+
+static int next_number(void)
+{
+	const int fd = dup(0);
+
+	assert_true(fd >= 0);
+	close(fd);
+	return fd;
+}
+
+/* There is no number for what the child has opened. */
+TEST(no_room_for_a_descriptor)
+{
+	struct rlimit limit, before;
+	int fd;
+
+	sp_patience_begin();
+	fd = next_number();
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	limit = before;
+	limit.rlim_cur = (rlim_t)fd;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	fd = sp_patience_open(AT_FDCWD, "/proc/self/exe", O_RDONLY, 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(fd, -EMFILE);
+}
+
+/* What was forked may have closed the parent's descriptor, and its number be
+ * another's. */
+TEST(number_of_another)
+{
+	const int place = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	struct stat st;
+	int status, fd;
+	char byte;
+	pid_t pid;
+
+	sp_patience_rest();
+	fd = next_number(); /* of what leads to the child */
+	sp_patience_begin();
+	pid = fork();
+	if (pid == 0) {
+		dup2(place, fd);
+		_exit(sp_patience_read(place, &byte, 1, 0) != 1 ||
+		      fstat(fd, &st) != 0 || !S_ISREG(st.st_mode));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(sp_patience_read(place, &byte, 1, 0), 1);
+	close(place);
+}
+
+/* The child that began with the rights of root opens nothing for nobody. */
+TEST(rights_of_another)
+{
+	char path[] = "/tmp/sampleprof-test-XXXXXX";
+	const int fd = mkstemp(path);
+	int as_root, as_nobody;
+
+	assert_true(fd >= 0);
+	sp_patience_begin();
+	as_root = sp_patience_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	setfsuid(65534);
+	as_nobody = sp_patience_open(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	setfsuid(geteuid());
+	unlink(path);
+	close(fd);
+	assert_true(as_root >= 0);
+	close(as_root);
+	if (geteuid())
+		skip();
+	assert_int_equal(as_nobody, -EACCES);
 }
 
 struct read_area {
