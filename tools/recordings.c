@@ -9,6 +9,7 @@
 #include "control/files.h"
 #include "model/whole.h"
 #include "read/load.h"
+#include "read/source.h"
 #include "text/text.h"
 
 int recordings_analyse(const char *path, struct sp_profile **ret_profile,
@@ -135,6 +136,8 @@ int recordings_find(const char *dir, uint64_t since_unix_ns, const char *run,
 	struct sp_files files;
 	bool is_fine = true;
 	int r = sp_files_list(dir, since_unix_ns, &files, err);
+
+	sp_source_are_found();
 
 	*ret = (struct recordings){.n = 0};
 	if (r < 0)

@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/parse.h"
+#include "base/patience.h"
 
 #define PATH_BYTES 4200
 #define STAT_BYTES 1024
@@ -319,10 +321,18 @@ int sp_proc_name_file(int fd, struct sp_proc_file *ret)
 {
 	/* A sealed memory file cannot be shared by who could write to it. */
 	void *at = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE, fd, 0);
-	int r;
+	struct stat st;
+	int r = -errno;
 
+	/* A place (O_PATH) cannot be mapped: what it is asks nobody. */
+	if (at == MAP_FAILED && r == -EBADF && sp_patience_know(fd, &st) == 0) {
+		ret->major = major(st.st_dev);
+		ret->minor = minor(st.st_dev);
+		ret->inode = st.st_ino;
+		return 0;
+	}
 	if (at == MAP_FAILED)
-		return -errno;
+		return r;
 	r = find_own_map((uint64_t)(uintptr_t)at, ret);
 	munmap(at, 1);
 	return r;

@@ -93,6 +93,34 @@ int sp_regular_open_found(const char *path)
 		sp_patience_open(AT_FDCWD, path, O_PATH | O_CLOEXEC, 0));
 }
 
+ssize_t sp_regular_read_found(int fd, void *to, size_t n, off_t at)
+{
+	const ssize_t r = pread(fd, to, n, at);
+
+	if (r >= 0)
+		return r;
+	return errno == EBADF ? sp_patience_read(fd, to, n, at) : -errno;
+}
+
+int sp_regular_stat_found(int fd, struct stat *ret)
+{
+	if (sp_patience_is_place(fd))
+		return sp_patience_stat(fd, "", ret);
+	return fstat(fd, ret) < 0 ? -errno : 0;
+}
+
+int sp_regular_look_found(const char *path, struct stat *ret)
+{
+	const int fd = sp_patience_open(AT_FDCWD, path, O_PATH | O_CLOEXEC, 0);
+	int r = fd;
+
+	if (fd >= 0) {
+		r = sp_patience_stat(fd, "", ret);
+		close(fd);
+	}
+	return r;
+}
+
 int sp_regular_open_foreign(const char *path, int flags, off_t max,
 			    struct stat *ret)
 {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/stat.h>
+#include <sys/types.h>
 
 /*
  * Open a file whose name somebody else may have chosen: offline code only.  It
@@ -19,6 +20,13 @@ int sp_regular_open(const char *path, int flags);
  * directory: it is waited for as base/patience.h says, or -ETIMEDOUT.
  * If a process serves it, it is by O_PATH: base/patience.h reads that. */
 int sp_regular_open_found(const char *path);
+
+/* What that has: up to n bytes at once, as pread(), and what fstat() says. */
+ssize_t sp_regular_read_found(int fd, void *to, size_t n, off_t at);
+int sp_regular_stat_found(int fd, struct stat *ret);
+
+/* The last of a name. */
+int sp_regular_look_found(const char *path, struct stat *ret);
 
 /* The same of a file of at most `max` bytes that a profile names, or what a
  * profile names: if a process serves it, it is a copy in memory, for which

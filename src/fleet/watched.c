@@ -11,8 +11,10 @@
 
 #include "base/patience.h"
 #include "base/place.h"
+#include "base/regular.h"
 #include "control/files.h"
 #include "read/reader.h"
+#include "read/source.h"
 #include "text/text.h"
 
 #define NAME ".sampleprof-backlog"
@@ -67,6 +69,7 @@ int sp_watched_init(struct sp_watched_files *files, const char *dir,
 
 	/* While there is little memory. */
 	sp_patience_begin();
+	sp_source_are_found();
 	*files = (struct sp_watched_files){.dir = dir, .max_bytes = max_bytes};
 	if (asprintf(&files->backlog, "%s" NAME "/", dir) < 0) {
 		files->backlog = NULL;
@@ -161,7 +164,7 @@ static int take_file(struct sp_watched_files *files, size_t n_sorted,
 	struct stat st;
 	char *copy;
 
-	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+	if (sp_regular_look_found(path, &st) < 0 || !S_ISREG(st.st_mode))
 		return 0;
 	copy = strdup(path);
 	f = find_file(files, n_sorted, &st);
@@ -266,13 +269,23 @@ enum sp_watched_state sp_watched_state(const struct sp_watched *f)
 static int give_name(const struct sp_watched *f, int dir, const char *name,
 		     struct sp_error *err)
 {
+	const int place =
+		sp_patience_open(AT_FDCWD, f->path, O_PATH | O_CLOEXEC, 0);
+	int r = place < 0 ? place : 0;
+	char path[32];
 	struct stat st;
 
-	if (linkat(AT_FDCWD, f->path, dir, name, AT_SYMLINK_FOLLOW) != 0)
-		return errno == EEXIST || errno == ENOENT
+	/* A link of the kernel: nobody is asked for the name. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	if (r == 0 && linkat(AT_FDCWD, path, dir, name, AT_SYMLINK_FOLLOW) != 0)
+		r = -errno;
+	if (place >= 0)
+		close(place);
+	if (r < 0)
+		return r == -EEXIST || r == -ENOENT
 			       ? 0
-			       : sp_error_set(err, -errno, f->path, "%s",
-					      strerror(errno));
+			       : sp_error_set(err, r, f->path, "%s",
+					      strerror(-r));
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
 	    st.st_ino != f->ino || st.st_dev != f->dev)
 		unlinkat(dir, name, 0);

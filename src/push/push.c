@@ -10,12 +10,14 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/patience.h"
+#include "base/regular.h"
 #include "control/ending.h"
 #include "control/files.h"
 #include "export/export.h"
 #include "push/deltas.h"
 #include "push/pyroscope.h"
 #include "push/series.h"
+#include "read/source.h"
 #include "text/log.h"
 #include "text/text.h"
 
@@ -318,7 +320,7 @@ static bool send_file(struct push *w, const char *path)
 	int r;
 
 	sp_question_init(&question);
-	if (!f || (stat(path, &now) == 0 && f->is_done &&
+	if (!f || (sp_regular_look_found(path, &now) == 0 && f->is_done &&
 		   !is_changed(&f->seen, &now)))
 		return true;
 	f->seen = now;
@@ -453,6 +455,8 @@ int sp_push_run(const struct sp_push_options *options, FILE *log,
 		sp_ending_block();
 		/* While there is little memory. */
 		sp_patience_begin();
+		if (options->dir)
+			sp_source_are_found();
 		push_until_end(&w);
 		/* Of a directory all that was wrong is in the log. */
 		if (!options->dir && w.away_code && !is_all_done(&w)) {

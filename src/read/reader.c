@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/bytes.h"
+#include "base/regular.h"
 #include "pack/events.h"
 #include "read/fileheader.h"
 #include "read/reader_inner.h"
@@ -184,7 +185,7 @@ static int end_of_file(struct sp_reader *r)
 	}
 	if (r->source.unpacker)
 		return 0;
-	if (fstat(r->source.fd, &st) == 0 &&
+	if (sp_regular_stat_found(r->source.fd, &st) == 0 &&
 	    (uint64_t)st.st_size < r->file_bytes) {
 		r->is_cut = true;
 		sp_reader_note_damage(

@@ -8,10 +8,13 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "base/patience.h"
 #include "base/regular.h"
 
 #define CHUNK    SP_FORMAT_CHUNK_BYTES
 #define IN_BYTES (128u << 10)
+/* A process may serve zeros for ever. */
+#define SERVED_MAX (1 << 30)
 
 /* Unpacks chunk after chunk; the present one stays. */
 struct sp_source_unpacker {
@@ -33,13 +36,14 @@ static ssize_t read_at(int fd, void *buf, size_t n, uint64_t offset)
 	size_t have = 0;
 
 	while (have < n) {
-		ssize_t got = pread(fd, (char *)buf + have, n - have,
-				    (off_t)(offset + have));
+		ssize_t got =
+			sp_regular_read_found(fd, (char *)buf + have, n - have,
+					      (off_t)(offset + have));
 
-		if (got < 0 && errno == EINTR)
+		if (got == -EINTR)
 			continue;
 		if (got < 0)
-			return -errno;
+			return got;
 		if (got == 0)
 			break;
 		have += (size_t)got;
@@ -170,27 +174,40 @@ static struct {
 	int fd;
 } held;
 
+static bool is_found;
+
+void sp_source_are_found(void)
+{
+	is_found = true;
+}
+
 static int open_file(const char *path)
 {
 	int fd;
 
 	if (!held.path || strcmp(held.path, path) != 0)
-		return sp_regular_open(path, O_RDONLY);
+		return is_found ? sp_regular_open_found(path)
+				: sp_regular_open(path, O_RDONLY);
 	fd = fcntl(held.fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	return fd < 0 ? -errno : fd;
 }
 
 int sp_source_open(struct sp_source *s, const char *path, struct sp_error *err)
 {
+	int r;
+
 	memset(s, 0, sizeof(*s));
 	s->path = path;
 	s->fd = open_file(path);
-	if (s->fd == -EINVAL || (s->fd >= 0 && fstat(s->fd, &s->stat) != 0))
-		return sp_error_set(err, -EINVAL, path,
-				    "is not a regular file");
-	if (s->fd < 0)
-		return sp_error_set(err, s->fd, path, "cannot be opened: %s",
-				    strerror(-s->fd));
+	r = s->fd < 0 ? s->fd : sp_regular_stat_found(s->fd, &s->stat);
+	if (r == 0 && s->stat.st_size > SERVED_MAX &&
+	    sp_patience_is_place(s->fd))
+		r = -EFBIG;
+	if (r == -EINVAL)
+		return sp_error_set(err, r, path, "is not a regular file");
+	if (r < 0)
+		return sp_error_set(err, r, path, "cannot be opened: %s",
+				    sp_source_strerror(r));
 	s->bytes = (uint64_t)s->stat.st_size;
 	return is_compressed(s->fd) ? open_compressed(s, err) : 0;
 }
@@ -245,6 +262,8 @@ const char *sp_source_strerror(int code)
 		return "the compressed file is damaged or cut short";
 	if (code == -EFBIG)
 		return "unpacked it is longer than 8 GiB, which no profile is";
+	if (code == -ETIMEDOUT)
+		return "who serves it did not answer in time";
 	return strerror(-code);
 }
 

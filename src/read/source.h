@@ -32,6 +32,10 @@ struct sp_source {
 int sp_source_open(struct sp_source *source, const char *path,
 		   struct sp_error *err);
 
+/* From then on they were found in a directory, and not named by the user: who
+ * serves one (FUSE) is waited for as base/patience.h says. */
+void sp_source_are_found(void);
+
 /*
  * Open a file now.  From then on sp_source_open() of that path, which is
  * borrowed, takes it, whatever has the name and whatever rights are left.  One

@@ -13,12 +13,14 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/patience.h"
 #include "base/regular.h"
 #include "base/saturate.h"
 #include "control/files.h"
 #include "format/layout.h"
 #include "read/reader.h"
 #include "read/running.h"
+#include "read/source.h"
 #include "report/analysis.h"
 #include "report/load.h"
 #include "serve/entry.h"
@@ -34,6 +36,7 @@ struct sp_metrics *sp_metrics_new(const char *dir, uint64_t keep_ns)
 {
 	struct sp_metrics *m = calloc(1, sizeof(*m));
 
+	sp_source_are_found();
 	if (m) {
 		m->dir = dir;
 		m->keep_ns = keep_ns;
@@ -211,26 +214,37 @@ static struct sp_metrics_entry *add_process(struct sp_metrics *m,
 	return p;
 }
 
+/* How far that was read. */
+static off_t hash_bytes(int fd, uint64_t *hash, off_t at, off_t end)
+{
+	uint64_t block[4096];
+	ssize_t n;
+
+	for (; at < end; at += n) {
+		n = sp_regular_read_found(fd, block, sizeof(block), at);
+		if (n <= 0)
+			break;
+		*hash = sp_hash_bytes(*hash, block, (size_t)n);
+	}
+	return at;
+}
+
 /* What a running process has written so far, as a number: reading its bytes
  * takes a hundredth of the time of reading its samples.  Holes count as their
  * place alone. */
 static uint64_t content_of(const char *path)
 {
-	uint64_t block[4096];
-	const int fd = sp_regular_open(path, O_RDONLY);
+	const int fd = sp_regular_open_found(path);
 	uint64_t hash = 0;
 	off_t at = 0, end;
-	ssize_t n;
 
+	/* Of one that a process serves the beginning tells. */
+	if (fd >= 0 && sp_patience_is_place(fd))
+		hash_bytes(fd, &hash, 0, SLOW_BYTES);
 	while (fd >= 0 && (at = lseek(fd, at, SEEK_DATA)) >= 0 &&
 	       (end = lseek(fd, at, SEEK_HOLE)) > at) {
 		hash = sp_hash_word(hash, (uint64_t)at);
-		for (; at < end; at += n) {
-			n = pread(fd, block, sizeof(block), at);
-			if (n <= 0)
-				break;
-			hash = sp_hash_bytes(hash, block, (size_t)n);
-		}
+		at = hash_bytes(fd, &hash, at, end);
 		if (at < end)
 			break;
 	}
@@ -242,7 +256,7 @@ static uint64_t content_of(const char *path)
 static bool still_runs(const struct sp_metrics_entry *p)
 {
 	const struct sp_file_header header = {.pid = p->pid};
-	const int fd = sp_regular_open(p->path, O_RDONLY);
+	const int fd = sp_regular_open_found(p->path);
 	const bool r = fd >= 0 && sp_running(&header, fd);
 
 	if (fd >= 0)
@@ -389,7 +403,7 @@ static int look_at(struct sp_metrics *m, const char *path)
 	struct stat now;
 	int r;
 
-	if (stat(path, &now) != 0 || !S_ISREG(now.st_mode))
+	if (sp_regular_look_found(path, &now) < 0 || !S_ISREG(now.st_mode))
 		return 0;
 	if (!p)
 		p = add_process(m, path);
@@ -439,8 +453,8 @@ struct sp_metrics_file *sp_metrics_begin_slow(const struct sp_metrics *m)
 		const struct sp_metrics_entry *p = m->processes[i];
 
 		if ((p->is_late || p->next_ns <= now_ns) &&
-		    stat(p->path, &now) == 0 && is_slow(p, &now) &&
-		    (!first || p->next_ns < first->next_ns))
+		    sp_regular_look_found(p->path, &now) == 0 &&
+		    is_slow(p, &now) && (!first || p->next_ns < first->next_ns))
 			first = p;
 	}
 	file = first ? calloc(1, sizeof(*file)) : NULL;
@@ -461,7 +475,7 @@ void sp_metrics_read_slow(struct sp_metrics_file *file)
 	const uint64_t begin_ns = sp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct sp_metrics_entry *p = &file->is;
 	struct stat now;
-	int r = stat(p->path, &now) == 0 ? 0 : -errno;
+	int r = sp_regular_look_found(p->path, &now);
 
 	if (!r) {
 		p->content = content_of(p->path);
