@@ -62,9 +62,12 @@ struct reading {
 
 static int bin_at(const struct sp_profile *p, uint64_t time_ns)
 {
-	const double share = (double)time_ns / (double)p->duration_ns;
-	const int bin = (int)(share * BINS);
+	int bin;
 
+	/* also where it has no duration */
+	if (time_ns >= p->duration_ns)
+		return BINS - 1;
+	bin = (int)((double)time_ns / (double)p->duration_ns * BINS);
 	return bin < BINS ? bin : BINS - 1;
 }
 

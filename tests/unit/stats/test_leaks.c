@@ -273,6 +273,13 @@ TEST(refused)
 	leaks = judge_span(&live, SP_NEVER, SP_NEVER);
 	assert_int_equal(leaks->judging.n_tests, 0);
 	sp_leaks_free(leaks);
+	/* a run of no length, as of a file that is cut early */
+	live.profile.duration_ns = 0;
+	live_profile_add(&live, 0, SP_NEVER, SIZE);
+	live_profile_add(&live, 1, 1, SIZE);
+	assert_int_equal(sp_leaks_new(&live.profile, row_of_stack, 1, SP_NEVER,
+				      SP_NEVER, &leaks, &err),
+			 -ENODATA);
 	live_profile_free(&live);
 }
 
