@@ -9,9 +9,7 @@ static void put_row(struct sp_json *json, const struct sp_ledger_row *row)
 	sp_json_open_flat(json, NULL, '{');
 	sp_json_string(json, "name", row->name);
 	sp_json_string(json, "label", row->label);
-	sp_json_double(json, "value", row->bytes.value);
-	sp_json_double(json, "lo", row->bytes.lo);
-	sp_json_double(json, "hi", row->bytes.hi);
+	sp_json_limits(json, row->bytes);
 	sp_json_close(json, '}');
 }
 

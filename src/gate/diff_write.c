@@ -104,8 +104,8 @@ static void put_csv_row(FILE *out, const struct sp_diff_table *t,
 	sp_table_csv_text(out, r->of ? r->of : "");
 	putc(',', out);
 	sp_table_csv_text(out, r->name);
-	fprintf(out, ",%s,%s", sp_figure_digits(r->old.value).text,
-		sp_figure_digits(r->new.value).text);
+	fprintf(out, ",%s,%s", sp_figure_limits(r->old).value.text,
+		sp_figure_limits(r->new).value.text);
 	sp_table_csv_interval(out, r->change);
 	fprintf(out, ",%" PRIu64 ",%" PRIu64 ",%d,%d\n", r->old_samples,
 		r->new_samples, r->is_told, r->is_comparable);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Beyond it a double has no digits behind the point, and people read none. */
@@ -53,6 +54,42 @@ struct sp_text_cell sp_figure_digits(double value)
 		snprintf(cell.text, sizeof(cell.text), "%.*g",
 			 is_whole ? 17 : DIGITS_STEADY, value + 0.0);
 	return cell;
+}
+
+/* Where whole numbers have more digits than that. */
+#define BEYOND_STEADY 1e12
+
+/* Less is the noise of a sum. */
+#define NOISE 1e-14
+
+static struct sp_text_cell limit_digits(double limit, double sign)
+{
+	struct sp_text_cell cell = sp_figure_digits(limit);
+	double step, is;
+
+	if (!isfinite(limit) || fabs(limit) < BEYOND_STEADY)
+		return cell;
+	step = pow(10, floor(log10(fabs(limit))) - DIGITS_STEADY + 1);
+	snprintf(cell.text, sizeof(cell.text), "%.*g", DIGITS_STEADY, limit);
+	is = strtod(cell.text, NULL);
+	if (sign * (limit - is) > NOISE * fabs(limit))
+		snprintf(cell.text, sizeof(cell.text), "%.*g", DIGITS_STEADY,
+			 is + sign * step);
+	return cell;
+}
+
+struct sp_figure_limits sp_figure_limits(struct sp_interval i)
+{
+	struct sp_figure_limits cells = {sp_figure_digits(i.value),
+					 sp_figure_digits(i.lo),
+					 sp_figure_digits(i.hi)};
+
+	if (i.lo < i.hi) {
+		cells.value = limit_digits(i.value, 0);
+		cells.lo = limit_digits(i.lo, -1);
+		cells.hi = limit_digits(i.hi, 1);
+	}
+	return cells;
 }
 
 struct sp_text_cell sp_figure(double value, bool is_bytes)

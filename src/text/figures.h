@@ -23,6 +23,13 @@ struct sp_text_cell sp_figure_signed(double value, int decimals);
  * figure.  "" if it is not finite. */
 struct sp_text_cell sp_figure_digits(double value);
 
+/* The same of an interval that has a width: twelve digits are all of what has
+ * more, and then limits are rounded outwards, so that the value is between. */
+struct sp_figure_limits {
+	struct sp_text_cell value, lo, hi;
+};
+struct sp_figure_limits sp_figure_limits(struct sp_interval interval);
+
 /* ---- figures of a comparison: bytes, or objects ---- */
 
 /* "1.20 MiB", "1,204" */

@@ -124,23 +124,34 @@ void sp_json_bool(struct sp_json *json, const char *key, bool value)
 	fputs_unlocked(value ? "true" : "false", json->out);
 }
 
-void sp_json_double(struct sp_json *json, const char *key, double value)
+static void put_digits(struct sp_json *json, const char *key,
+		       struct sp_text_cell digits)
 {
-	const struct sp_text_cell digits = sp_figure_digits(value);
-
 	begin_value(json, key);
 	fputs_unlocked(*digits.text ? digits.text : "null", json->out);
 	if (*digits.text && !strpbrk(digits.text, ".e"))
 		fputs_unlocked(".0", json->out);
 }
 
+void sp_json_double(struct sp_json *json, const char *key, double value)
+{
+	put_digits(json, key, sp_figure_digits(value));
+}
+
+void sp_json_limits(struct sp_json *json, struct sp_interval interval)
+{
+	const struct sp_figure_limits cells = sp_figure_limits(interval);
+
+	put_digits(json, "value", cells.value);
+	put_digits(json, "lo", cells.lo);
+	put_digits(json, "hi", cells.hi);
+}
+
 void sp_json_interval(struct sp_json *json, const char *key,
 		      struct sp_interval interval)
 {
 	sp_json_open_flat(json, key, '{');
-	sp_json_double(json, "value", interval.value);
-	sp_json_double(json, "lo", interval.lo);
-	sp_json_double(json, "hi", interval.hi);
+	sp_json_limits(json, interval);
 	sp_json_close(json, '}');
 }
 

@@ -37,6 +37,9 @@ void sp_json_null(struct sp_json *json, const char *key);
  * finite. */
 void sp_json_double(struct sp_json *json, const char *key, double value);
 
+/* The three keys of it, in an object that has others as well. */
+void sp_json_limits(struct sp_json *json, struct sp_interval interval);
+
 /* {"value": ..., "lo": ..., "hi": ...} on one line */
 void sp_json_interval(struct sp_json *json, const char *key,
 		      struct sp_interval interval);

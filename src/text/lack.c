@@ -85,11 +85,11 @@ struct sp_lack_line sp_lack_end_of(const struct sp_profile *p)
 	return line;
 }
 
-const char *sp_lack_end_name(enum sp_profile_end end)
+const char *sp_lack_end_name(enum sp_profile_end end, bool is_cut)
 {
 	switch (end) {
 	case SP_PROFILE_END_CLEAN:
-		return "clean";
+		return is_cut ? "cut" : "clean";
 	case SP_PROFILE_END_KILLED:
 		return "killed";
 	case SP_PROFILE_END_EXEC:
@@ -111,7 +111,7 @@ struct sp_text_cell sp_lack_word(enum sp_profile_end end, uint64_t end_kind,
 		return (struct sp_text_cell){"cut"};
 	if (end != SP_PROFILE_END_KILLED)
 		snprintf(word.text, sizeof(word.text), "%s",
-			 sp_lack_end_name(end));
+			 sp_lack_end_name(end, false));
 	else if (end_kind == SP_END_NO_MEMORY)
 		strcpy(word.text, "oom");
 	else if (end_kind == SP_END_EXIT)

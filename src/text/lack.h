@@ -24,11 +24,11 @@ struct sp_lack_line {
 struct sp_lack_line sp_lack_end_of(const struct sp_profile *profile);
 
 /* In a column: "clean", "sig9", "cut"; and for programs, always one of "clean",
- * "killed", "exec", "running", "detached". */
+ * "killed", "exec", "running", "detached", and "cut" in place of "clean". */
 #define SP_LACK_WORD_COLUMNS 8
 struct sp_text_cell sp_lack_word(enum sp_profile_end end, uint64_t end_kind,
 				 bool is_cut);
-const char *sp_lack_end_name(enum sp_profile_end end);
+const char *sp_lack_end_name(enum sp_profile_end end, bool is_cut);
 
 /* A clause: "the file is cut short"; NULL: it is whole, but for what it has
  * discarded. */

@@ -65,8 +65,10 @@ void sp_table_csv_head(FILE *out, const struct sp_table_column *columns)
 
 static void put_interval(FILE *out, struct sp_interval i)
 {
-	fprintf(out, "%s,%s,%s", sp_figure_digits(i.value).text,
-		sp_figure_digits(i.lo).text, sp_figure_digits(i.hi).text);
+	const struct sp_figure_limits cells = sp_figure_limits(i);
+
+	fprintf(out, "%s,%s,%s", cells.value.text, cells.lo.text,
+		cells.hi.text);
 }
 
 void sp_table_csv_row(FILE *out, const struct sp_table_column *columns,

@@ -215,9 +215,7 @@ static void put_view_percentiles(struct sp_json *json,
 			break;
 		sp_json_open_flat(json, NULL, '{');
 		sp_json_double(json, "share", shares[i]);
-		sp_json_double(json, "value", size.value);
-		sp_json_double(json, "lo", size.lo);
-		sp_json_double(json, "hi", size.hi);
+		sp_json_limits(json, size);
 		sp_json_close(json, '}');
 	}
 	sp_json_close(json, ']');

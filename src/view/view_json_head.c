@@ -19,16 +19,23 @@ void sp_view_json_exact(struct sp_json *json, uint64_t bytes, uint64_t objects)
 /* The same for a process, and how complete its data are. */
 #define PUT_EXACT(json, of)                                                    \
 	put_exact(json, (of)->exact_alloc_bytes, (of)->exact_alloc_objects,    \
+		  (of)->missing_bytes_max == UINT64_MAX,                       \
 		  (of)->is_cut ? SP_NEVER : (of)->missing_bytes_max,           \
 		  sp_profile_has_ended((of)->end) && !(of)->has_unseen &&      \
 			  !(of)->is_cut)
 
 static void put_exact(struct sp_json *json, uint64_t bytes, uint64_t objects,
-		      uint64_t missing_bytes_max, bool is_seen)
+		      bool lacks_totals, uint64_t missing_bytes_max,
+		      bool is_seen)
 {
 	sp_json_open_flat(json, "exact", '{');
-	sp_json_u64(json, "alloc_bytes", bytes);
-	sp_json_u64(json, "alloc_objects", objects);
+	if (lacks_totals && !bytes) {
+		sp_json_null(json, "alloc_bytes");
+		sp_json_null(json, "alloc_objects");
+	} else {
+		sp_json_u64(json, "alloc_bytes", bytes);
+		sp_json_u64(json, "alloc_objects", objects);
+	}
 	sp_json_bool(json, "is_complete", is_seen && !missing_bytes_max);
 	sp_json_time(json, "missing_bytes_max", missing_bytes_max);
 	sp_json_close(json, '}');
@@ -66,9 +73,7 @@ static void put_other_peak(struct sp_json *json, const struct sp_peak *peak)
 		return;
 	}
 	sp_json_open_flat(json, "other", '{');
-	sp_json_double(json, "value", peak->other_bytes.value);
-	sp_json_double(json, "lo", peak->other_bytes.lo);
-	sp_json_double(json, "hi", peak->other_bytes.hi);
+	sp_json_limits(json, peak->other_bytes);
 	sp_json_u64(json, "time_ns", peak->other_ns);
 	sp_json_close(json, '}');
 }
@@ -77,10 +82,12 @@ static void put_other_peak(struct sp_json *json, const struct sp_peak *peak)
 static void put_peak(struct sp_json *json, const struct sp_peak *peak,
 		     bool is_least)
 {
+	struct sp_interval bytes = peak->bytes;
+
+	if (is_least)
+		bytes.hi = INFINITY;
 	sp_json_open_flat(json, "peak_bytes", '{');
-	sp_json_double(json, "value", peak->bytes.value);
-	sp_json_double(json, "lo", peak->bytes.lo);
-	sp_json_double(json, "hi", is_least ? INFINITY : peak->bytes.hi);
+	sp_json_limits(json, bytes);
 	sp_json_bool(json, "at_least", is_least);
 	sp_json_double(json, "time", (double)peak->time_ns / 1e9);
 	sp_json_u64(json, "time_ns", peak->time_ns);
@@ -126,7 +133,7 @@ static void put_part(struct sp_json *json, const struct sp_profile *p,
 	sp_json_u64(json, "pid", part->pid);
 	sp_json_u64(json, "start_ns", part->start_ns);
 	sp_json_u64(json, "stop_ns", sp_part_stop_ns(p, i));
-	sp_json_string(json, "end", sp_lack_end_name(part->end));
+	sp_json_string(json, "end", sp_lack_end_name(part->end, part->is_cut));
 	sp_json_bool(json, "cut", part->is_cut);
 	sp_json_u64(json, "period_bytes", part->period_bytes);
 	PUT_EXACT(json, part);
@@ -213,7 +220,7 @@ static void put_run(struct sp_json *json, const struct sp_analysis *a)
 	put_attached(json, p);
 	sp_json_u64(json, "duration_ns", p->duration_ns);
 	sp_json_u64(json, "time_error_ns", p->time_error_ns);
-	sp_json_string(json, "end", sp_lack_end_name(p->end));
+	sp_json_string(json, "end", sp_lack_end_name(p->end, p->is_cut));
 	sp_json_u64(json, "period_bytes", p->period_bytes);
 	sp_json_string(json, "law",
 		       p->law.is_dotnet ? "dotnet" : "exponential");

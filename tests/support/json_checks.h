@@ -61,7 +61,9 @@ static inline void assert_interval(const json_t *root, const char *path,
 {
 	const json_t *got = at(root, path);
 
-	assert_true(real(got, "value") == as_written(want.value));
-	assert_true(real(got, "lo") == as_written(want.lo));
-	assert_true(real(got, "hi") == as_written(want.hi));
+	const struct sp_figure_limits cells = sp_figure_limits(want);
+
+	assert_true(real(got, "value") == atof(cells.value.text));
+	assert_true(real(got, "lo") == atof(cells.lo.text));
+	assert_true(real(got, "hi") == atof(cells.hi.text));
 }

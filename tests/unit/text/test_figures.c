@@ -308,4 +308,47 @@ TEST(every_figure_is_a_number)
 	}
 }
 
+static void assert_limits(struct sp_interval i, const char *value,
+			  const char *lo, const char *hi)
+{
+	const struct sp_figure_limits cells = sp_figure_limits(i);
+
+	assert_string_equal(cells.value.text, value);
+	assert_string_equal(cells.lo.text, lo);
+	assert_string_equal(cells.hi.text, hi);
+}
+
+/* As written, too, a value is between its limits, which do not meet. */
+TEST(digits_of_limits)
+{
+	assert_limits((struct sp_interval){5, 4.5, INFINITY}, "5", "4.5", "");
+	assert_limits((struct sp_interval){0x1p47, 0x1p47, 0x1p47},
+		      "140737488355328", "140737488355328", "140737488355328");
+	assert_limits((struct sp_interval){0x1p47 + 0.5, 0x1p47, 0x1p48},
+		      "1.40737488355e+14", "1.40737488355e+14",
+		      "2.81474976711e+14");
+	assert_limits((struct sp_interval){2533274790395942, 2533274790395904,
+					   2533274790395984},
+		      "2.5332747904e+15", "2.53327479039e+15",
+		      "2.5332747904e+15");
+	/* the noise of a sum is no limit beyond */
+	assert_limits((struct sp_interval){2e15, 1e15 - 0.125, 3e15 + 0.5},
+		      "2e+15", "1e+15", "3e+15");
+	assert_limits((struct sp_interval){0, -2533274790395984, -1}, "0",
+		      "-2.5332747904e+15", "-1");
+	for (int k = 0; k < 10000; k++) {
+		const double lo = ldexp(1 + (double)(k * 7919 % 10007) / 10007,
+					40 + k % 23);
+		const struct sp_interval i = {lo * (1 + 1e-13 * (k % 40)), lo,
+					      lo * (1 + 1e-12 * (k % 4 + 1))};
+		const struct sp_figure_limits cells = sp_figure_limits(i);
+
+		assert_true(atof(cells.lo.text) <= atof(cells.value.text));
+		assert_true(atof(cells.lo.text) < atof(cells.hi.text));
+		if (i.value <= i.hi)
+			assert_true(atof(cells.value.text) <=
+				    atof(cells.hi.text));
+	}
+}
+
 TEST_MAIN(NULL, NULL)

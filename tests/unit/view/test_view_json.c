@@ -100,6 +100,14 @@ TEST_BETWEEN(ends, setup, teardown)
 		d->root = NULL;
 		d->text = NULL;
 	}
+	/* Of a file that is cut nothing is clean. */
+	d->x->profile.end = SP_PROFILE_END_CLEAN;
+	d->x->profile.is_cut = true;
+	assert_string_equal(string(export(d), "end"), "cut");
+	d->x->profile.exact_alloc_bytes = d->x->profile.exact_alloc_objects = 0;
+	d->x->profile.missing_bytes_max = UINT64_MAX;
+	assert_null_at(export(d), "exact.alloc_bytes");
+	assert_null_at(d->root, "exact.alloc_objects");
 }
 
 /* One file is the only one of its list; several are each named. */
