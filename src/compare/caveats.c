@@ -99,6 +99,26 @@ static void look_at_both(struct sp_caveats *c, const struct sp_summary *old,
 				law_name(&old->law), law_name(&new->law));
 }
 
+/* Exact runs have no chance in them. */
+static void look_at_seeds(struct sp_caveats *c, const struct sp_pair *pair)
+{
+	for (size_t i = 0; i < pair->old.n; i++)
+		for (size_t k = 0; k < pair->new.n; k++) {
+			const struct sp_summary *old = pair->old.run[i];
+			const struct sp_summary *new = pair->new.run[k];
+
+			if (old->period_bytes == 1 || new->period_bytes == 1 ||
+			    !sp_summary_shares_seed(old, new))
+				continue;
+			sp_caveats_note(
+				c, "old and new have the same seed "
+				   "(SAMPLEPROF_SEED): their samples are not "
+				   "independent, as intervals of the change "
+				   "assume");
+			return;
+		}
+}
+
 /* ---- names ---- */
 
 /* Modules of which is said that they lack names; the others are counted. */
@@ -164,6 +184,7 @@ int sp_caveats_init(struct sp_caveats *ret, const struct sp_pair *pair)
 	if (!pair->old.n)
 		return 0;
 	look_at_both(c, pair->old.run[0], pair->new.run[0]);
+	look_at_seeds(c, pair);
 	if (c->old_has_frees != c->new_has_frees)
 		sp_caveats_note(c,
 				"%s has no frees: live bytes, the peak and "

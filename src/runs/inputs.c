@@ -68,25 +68,14 @@ static int check_repeats(const struct sp_summary *run,
 	return 0;
 }
 
-static bool shares_seed(const struct sp_summary *a, const struct sp_summary *b)
-{
-	if (!a->seeds || !b->seeds)
-		return false;
-	for (size_t i = 0; i < a->n_recordings; i++)
-		for (size_t k = 0; k < b->n_recordings; k++)
-			if (a->seeds[i] && a->seeds[i] == b->seeds[k])
-				return true;
-	return false;
-}
-
 /* Runs of one side are looked at as independent.  Those of two sides need not
- * be: alike samples make their difference smaller. */
+ * be, and it is said: alike samples make their difference smaller. */
 static int check_seeds(const struct sp_summary *run,
 		       struct sp_summary *const *others, size_t n,
 		       struct sp_error *err)
 {
 	for (size_t i = 0; i < n; i++)
-		if (shares_seed(run, others[i]))
+		if (sp_summary_shares_seed(run, others[i]))
 			return sp_error_set(
 				err, -EINVAL, run->path,
 				"was recorded with the seed of %.150s "

@@ -118,6 +118,18 @@ int sp_summary_see_through(struct sp_summary *summary, struct sp_paths *paths)
 	return r;
 }
 
+bool sp_summary_shares_seed(const struct sp_summary *a,
+			    const struct sp_summary *b)
+{
+	if (!a->seeds || !b->seeds)
+		return false;
+	for (size_t i = 0; i < a->n_recordings; i++)
+		for (size_t k = 0; k < b->n_recordings; k++)
+			if (a->seeds[i] && a->seeds[i] == b->seeds[k])
+				return true;
+	return false;
+}
+
 void sp_summary_free(struct sp_summary *summary)
 {
 	if (!summary)

@@ -153,6 +153,10 @@ const struct sp_phase_sum *sp_summary_phase(const struct sp_summary *summary,
 struct sp_phase_sum *sp_summary_add_phase(struct sp_summary *summary,
 					  const char *name);
 
+/* Was a recording of either made with the seed of one of the other? */
+bool sp_summary_shares_seed(const struct sp_summary *a,
+			    const struct sp_summary *b);
+
 /* The share of what was allocated, in the phase of that name (NULL: the whole
  * run), that was not sampled; 0 without such a phase. */
 double sp_summary_unsampled(const struct sp_summary *summary,

@@ -200,6 +200,34 @@ TEST(what_cannot_be_compared)
 	assert_verdict(s, "alloc_bytes=999", SP_VERDICT_REGRESSION);
 }
 
+/* One seed on both sides: the samples are not independent. */
+TEST(the_seed_of_the_other_side)
+{
+	static uint64_t seeds[] = {0, 7, 8};
+	struct scene *s = scene_new(1);
+	const struct sp_caveats *c;
+
+	s->old[0]->seeds = &seeds[1];
+	s->new[0]->seeds = &seeds[2];
+	s->old[0]->n_recordings = s->new[0]->n_recordings = 1;
+	assert_verdict(s, "alloc_bytes=999", SP_VERDICT_REGRESSION);
+	c = &s->check->caveats;
+	assert_int_equal(c->n_notes, 0);
+	s->new[0]->seeds = &seeds[1];
+	assert_verdict(s, "alloc_bytes=999", SP_VERDICT_REGRESSION);
+	assert_int_equal(c->n_notes, 1);
+	assert_has(c->note[0], "old and new have the same seed");
+	/* at period 1 none was used, and 0 is not known */
+	s->new[0]->period_bytes = 1;
+	assert_verdict(s, "alloc_bytes=999", SP_VERDICT_REGRESSION);
+	assert_has_not(c->note[0], "seed");
+	s->new[0]->period_bytes = R;
+	s->old[0]->seeds = s->new[0]->seeds = &seeds[0];
+	assert_verdict(s, "alloc_bytes=999", SP_VERDICT_REGRESSION);
+	assert_int_equal(c->n_notes, 0);
+	s->old[0]->seeds = s->new[0]->seeds = NULL;
+}
+
 /* A file that was full has lost samples, and none of the exact totals. */
 TEST(only_what_is_a_limit_is_called_one)
 {
