@@ -60,9 +60,9 @@ static void print_head(FILE *out, const struct sp_advice *a)
 		fputs("periods of up to ", out);
 	else
 		fputs("a period of ", out);
-	fprintf(out, "%s: %s samples of %s\n",
+	fprintf(out, "%s: %s sample%s of %s\n",
 		sp_text_size(a->period_bytes).text,
-		sp_text_count(a->samples).text,
+		sp_text_count(a->samples).text, sp_text_plural(a->samples),
 		sp_text_bytes((double)a->profile->exact_alloc_bytes).text);
 }
 
@@ -182,6 +182,8 @@ static void print_law(FILE *out, const struct sp_advice *a)
 		sp_text_size(a->compared_bytes).text,
 		sp_text_percent(1 - 1 / a->worse_bytes, 1).text,
 		sp_text_percent(a->worse_samples, 1).text);
+	if (a->worse_objects < 1.005)
+		return;
 	fprintf(out,
 		"For numbers of objects the best law is %.3g times as good: it "
 		"samples all\n"
@@ -221,8 +223,8 @@ static void print_notes(FILE *out, const struct sp_advice *a)
 			sp_text_bytes((double)a->profile->discarded_bytes)
 				.text);
 	if (lost)
-		fprintf(out, "  - %s samples were lost\n",
-			sp_text_count(lost).text);
+		fprintf(out, "  - %s sample%s lost\n", sp_text_count(lost).text,
+			lost == 1 ? " was" : "s were");
 	if (!a->is_exact)
 		fputs("  - sizes are estimated: the file has no totals by "
 		      "size\n",

@@ -281,9 +281,9 @@ static void print_no_leak(const struct page *page)
 	}
 	if (n)
 		fprintf(page->out,
-			"\nNo leak is certain: %zu %s may be one, and the "
-			"largest grows by %s/s.\n",
-			n, sp_view_row_noun(page->aggregate->granularity, n),
+			"\nNo leak is certain: %zu %s may leak, %s %s/s.\n", n,
+			sp_view_row_noun(page->aggregate->granularity, n),
+			n == 1 ? "at" : "the largest at",
 			sp_text_bytes(largest).text);
 	else
 		fputs("\nNo leak was found.\n", page->out);
@@ -368,8 +368,8 @@ static void print_notes(const struct page *page)
 			"to its size, and are not judged\n",
 			sp_text_bytes((double)p->discarded_bytes).text);
 	if (lost)
-		fprintf(out, "  - %s samples were lost\n",
-			sp_text_count(lost).text);
+		fprintf(out, "  - %s sample%s lost\n", sp_text_count(lost).text,
+			lost == 1 ? " was" : "s were");
 }
 
 void sp_leaks_write_text(FILE *out, const struct sp_aggregate *aggregate,

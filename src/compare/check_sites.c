@@ -112,9 +112,11 @@ static void judge_unfound(const struct sp_checker *c, struct sp_finding *f,
 	f->period_needed = period;
 	sp_check_cannot_tell(
 		f,
-		"%zu of %zu functions, %s of the bytes, have too few "
+		"%zu of %zu function%s, %s of the bytes, %s too few "
 		"samples for this limit",
-		f->n_undecided, n, sp_figure_share(f->undecided_share).text);
+		f->n_undecided, n, sp_text_plural(n),
+		sp_figure_share(f->undecided_share).text,
+		f->n_undecided == 1 ? "has" : "have");
 }
 
 static void judge_sites(const struct sp_checker *c, struct sp_finding *f,

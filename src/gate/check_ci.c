@@ -32,8 +32,9 @@ static void put_sentence(FILE *out, const struct sp_finding *f, double level)
 		fputs(": ", out);
 	sp_check_print_figures(out, f, level);
 	if (f->n_tests)
-		fprintf(out, ": %zu of %zu functions are beyond it",
-			f->n_rejected, f->n_tests);
+		fprintf(out, ": %zu of %zu function%s %s beyond it",
+			f->n_rejected, f->n_tests, sp_text_plural(f->n_tests),
+			f->n_rejected == 1 ? "is" : "are");
 	if (f->why[0])
 		fprintf(out, "; %s", f->why);
 }
@@ -158,8 +159,8 @@ static void put_row(FILE *out, FILE *cell, const struct sp_finding *f,
 	fputs(" | ", out);
 	sp_check_print_figures(cell, f, level);
 	if (f->n_tests)
-		fprintf(cell, "%zu of %zu functions beyond it", f->n_rejected,
-			f->n_tests);
+		fprintf(cell, "%zu of %zu function%s beyond it", f->n_rejected,
+			f->n_tests, sp_text_plural(f->n_tests));
 	if (f->why[0])
 		fprintf(cell, "; %s", f->why);
 	fputs(" |\n", out);

@@ -272,14 +272,15 @@ static bool print_table(FILE *out, const struct sp_diff_table *t)
 	return layout.widths[PERCENT];
 }
 
-/* "3 of 60 functions" */
+/* "3 of 60 functions", "1 of 1 function" */
 static void print_told(FILE *out, const struct sp_diff_table *t)
 {
 	size_t told = 0;
 
 	for (size_t i = 0; i < t->n; i++)
 		told += t->rows[i].is_told;
-	fprintf(out, "%zu of %zu %s", told, t->n, t->noun);
+	fprintf(out, "%zu of %zu %.*s", told, t->n,
+		(int)strlen(t->noun) - (t->n == 1), t->noun);
 }
 
 static bool has_unknown_row(const struct sp_diff *d)

@@ -72,8 +72,9 @@ void sp_lab_print(FILE *out, const struct sp_lab_trial *trial,
 	const struct limits limits = limits_of(trial, trace);
 
 	sp_text_print(out, trace->name);
-	fprintf(out, ": %s\n%s objects, %s in %s; ", trace->about,
+	fprintf(out, ": %s\n%s object%s, %s in %s; ", trace->about,
 		sp_text_count(trace->n_allocs).text,
+		sp_text_plural(trace->n_allocs),
 		sp_text_bytes((double)trace->bytes).text,
 		sp_text_moment(trace->duration_ns).text);
 	fputs("the site is ", out);

@@ -243,8 +243,9 @@ static void print_notes(FILE *out, const struct sp_rss_pins *p)
 		      "figures lack what they pin: ",
 		      out);
 		if (p->fast_objects)
-			fprintf(out, "%s objects of %s in all, and ",
+			fprintf(out, "%s object%s of %s in all, and ",
 				sp_text_count(p->fast_objects).text,
+				sp_text_plural(p->fast_objects),
 				sp_text_bytes((double)p->fast_bytes).text);
 		fprintf(out, "at most %s in caches of threads\n",
 			sp_text_count(p->cached_objects_max).text);

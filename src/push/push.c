@@ -419,9 +419,10 @@ static void push_until_end(struct push *w)
 			       sp_text_duration(wait_of(w)).text);
 	} while (!sp_ending_wait(wait_of(w)));
 	sp_log(w->log,
-	       "ended: %s profiles sent (%s bytes allocated), %s without an "
+	       "ended: %s profile%s sent (%s bytes allocated), %s without an "
 	       "answer (%s)",
-	       sp_text_count(w->n_sent).text, sp_text_count(w->bytes_sent).text,
+	       sp_text_count(w->n_sent).text, sp_text_plural(w->n_sent),
+	       sp_text_count(w->bytes_sent).text,
 	       sp_text_count(w->n_unknown).text,
 	       sp_text_count(w->bytes_unknown).text);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "text/figures.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -53,6 +54,18 @@ struct sp_text_cell sp_figure_digits(double value)
 	if (isfinite(value))
 		snprintf(cell.text, sizeof(cell.text), "%.*g",
 			 is_whole ? 17 : DIGITS_STEADY, value + 0.0);
+	return cell;
+}
+
+struct sp_text_cell sp_figure_length(uint64_t ns)
+{
+	const uint64_t hundredths = ns / 10000000;
+	struct sp_text_cell cell = sp_text_duration(ns);
+
+	if (hundredths >= 100 && hundredths < 1000)
+		snprintf(cell.text, sizeof(cell.text),
+			 "%" PRIu64 ".%02" PRIu64 " s", hundredths / 100,
+			 hundredths % 100);
 	return cell;
 }
 

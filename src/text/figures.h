@@ -23,8 +23,12 @@ struct sp_text_cell sp_figure_signed(double value, int decimals);
  * figure.  "" if it is not finite. */
 struct sp_text_cell sp_figure_digits(double value);
 
-/* The same of an interval that has a width: twelve digits are all of what has
- * more, and then limits are rounded outwards, so that the value is between. */
+/* How long a run was: "1.04 s", else as sp_text_duration(): moments stand
+ * beside it, with more digits. */
+struct sp_text_cell sp_figure_length(uint64_t ns);
+
+/* Digits of an interval: with a width, twelve of what has more, and then limits
+ * are rounded outwards, so that the value is between them. */
 struct sp_figure_limits {
 	struct sp_text_cell value, lo, hi;
 };

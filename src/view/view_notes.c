@@ -290,8 +290,9 @@ static void note_live(struct sp_view_notes *notes, const struct sp_analysis *a)
 	    sp_view_note_matters((double)p->unmatched_frees,
 				 (double)sp_profile_samples(p)))
 		fprintf(sp_view_note(notes),
-			"%s frees are of samples that the file does not have\n",
-			sp_text_count(p->unmatched_frees).text);
+			"%s free%s of samples that the file does not have\n",
+			sp_text_count(p->unmatched_frees).text,
+			p->unmatched_frees == 1 ? " is" : "s are");
 }
 
 /* Before all others: what the figures above do not say. */
@@ -369,6 +370,17 @@ static double whole_of(const struct sp_profile *p, enum loss_unit unit)
 	return 0;
 }
 
+/* What a loss means, after its number: it begins with a plural. */
+static void print_events(FILE *out, uint64_t n, const char *help)
+{
+	size_t noun = 0;
+
+	while (n == 1 && !(help[noun] == 's' && strchr(" ,", help[noun + 1])))
+		noun++;
+	fprintf(out, "%s %.*s%s\n", sp_text_count(n).text, (int)noun, help,
+		help + noun + (n == 1));
+}
+
 static void note_losses(struct sp_view_notes *notes, const struct sp_profile *p)
 {
 	for (unsigned int i = 0; i < SP_LOSS_COUNT; i++) {
@@ -378,9 +390,8 @@ static void note_losses(struct sp_view_notes *notes, const struct sp_profile *p)
 		if (!sp_view_note_matters(lost, whole))
 			continue;
 		if (loss_units[i] == EVENTS)
-			fprintf(sp_view_note(notes), "%s %s\n",
-				sp_text_count(p->losses[i]).text,
-				sp_loss_help(i));
+			print_events(sp_view_note(notes), p->losses[i],
+				     sp_loss_help(i));
 		else
 			fprintf(sp_view_note(notes), "about %s of the %s: %s\n",
 				sp_text_percent(lost, whole).text,

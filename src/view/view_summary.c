@@ -111,7 +111,7 @@ static void print_run(FILE *out, const struct sp_analysis *a)
 		sp_text_print(out, p->host);
 	}
 	fprintf(out, ", %s, ran %s, ", sp_text_time(p->start_unix_ns).text,
-		sp_text_duration(p->duration_ns).text);
+		sp_figure_length(p->duration_ns).text);
 	print_ends(out, p);
 	putc('\n', out);
 }
@@ -188,6 +188,7 @@ static bool has_seen_none(const struct sp_profile *p)
 static void print_exact(FILE *out, const struct sp_profile *p)
 {
 	const bool is_exact = sp_profile_is_exact(p);
+	const double more = (double)p->missing_bytes_max;
 
 	if (p->samples_of != SP_SAMPLES_ALLOCATED) {
 		print_made(out, p);
@@ -206,10 +207,9 @@ static void print_exact(FILE *out, const struct sp_profile *p)
 		sp_text_count(p->exact_alloc_objects).text,
 		sp_text_plural(p->exact_alloc_objects),
 		is_exact ? ", exact" : "");
-	if (p->missing_bytes_max && p->missing_bytes_max != UINT64_MAX)
+	if (more > 0 && p->missing_bytes_max != UINT64_MAX && !p->is_cut)
 		fprintf(out, " (up to %s more)",
-			sp_text_bytes_beyond((double)p->missing_bytes_max, true)
-				.text);
+			sp_text_bytes_beyond(more, true).text);
 	putc('\n', out);
 	if (sp_profile_off_bytes(p))
 		fprintf(out,
@@ -506,7 +506,7 @@ static void print_level(FILE *out, const struct sp_analysis *a,
 			const struct sp_estimation *how, size_t n_together)
 {
 	fprintf(out, "intervals %s", sp_text_level(a->how.confidence).text);
-	if (n_together)
+	if (n_together > 1)
 		fprintf(out,
 			", of rows %s, so that the %zu rows of a column "
 			"hold together",

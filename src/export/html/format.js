@@ -127,6 +127,12 @@ function moment(ns) {
 		: scaled.toFixed(decimals)) + ` ${ns ? units[unit] : 's'}`;
 }
 
+// Of a run: moments stand beside it, with more digits.
+function runLength(ns) {
+	return ns >= 1e9 && ns < 1e10
+		? `${(Math.floor(ns / 1e7) / 100).toFixed(2)} s` : duration(ns);
+}
+
 // How long something took, rounded down.
 function duration(ns) {
 	const of = (unit, within = Infinity) => Math.floor(ns / unit) % within;

@@ -81,7 +81,7 @@ function runFacts(data) {
 
 	return [
 		`pid ${data.pid}` + (data.host ? ` on ${visible(data.host)}` : ''),
-		`started ${started} UTC`, `ran ${duration(data.duration_ns)}`,
+		`started ${started} UTC`, `ran ${runLength(data.duration_ns)}`,
 		data.end, plural(data.threads, 'thread'),
 	].join(' · ');
 }

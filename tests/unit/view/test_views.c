@@ -72,7 +72,7 @@ TEST_OF(struct page *page, header, page_setup, page_teardown)
 	page->x->profile.exact_alloc_bytes = 600 << 20;
 	text = print(page, HEADER, 0);
 	assert_has(text, "sampleprof report: app -x\n"
-			 "  pid 7 on box, 2026-11-21 09:40:12 UTC, ran 3.2 s, "
+			 "  pid 7 on box, 2026-11-21 09:40:12 UTC, ran 3.25 s, "
 			 "ended cleanly\n"
 			 "  allocated 600.0 MiB in 1,234 allocations, exact\n"
 			 "  view      alloc: what was allocated\n"
