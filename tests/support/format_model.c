@@ -5,17 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void append(struct model_bytes *b, uint8_t byte)
+/* Room for n more bytes; where they go. */
+static uint8_t *extend(struct model_bytes *b, size_t n)
 {
-	if (b->n == b->room) {
-		b->room = b->room ? 2 * b->room : 64;
+	uint8_t *at;
+
+	if (b->room - b->n < n) {
+		b->room = 2 * b->room + n + 64;
 		b->data = realloc(b->data, b->room);
 		if (!b->data) {
 			perror("format_model");
 			exit(1);
 		}
 	}
-	b->data[b->n++] = byte;
+	at = b->data + b->n;
+	b->n += n;
+	return at;
+}
+
+static void append(struct model_bytes *b, uint8_t byte)
+{
+	*extend(b, 1) = byte;
 }
 
 void model_done(struct model_bytes *b)
@@ -26,8 +36,8 @@ void model_done(struct model_bytes *b)
 
 void model_raw(struct model_bytes *b, const void *data, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		append(b, ((const uint8_t *)data)[i]);
+	if (n)
+		memcpy(extend(b, n), data, n);
 }
 
 void model_varint(struct model_bytes *b, uint64_t v)
@@ -325,8 +335,12 @@ void model_file_init(struct model_file *file, size_t chunks,
 
 	memset(file, 0, sizeof(*file));
 	file->file_id = 0x0123456789abcdefull;
-	for (size_t i = 0; i < chunks * SP_FORMAT_CHUNK_BYTES; i++)
-		append(&file->bytes, 0);
+	file->bytes.n = file->bytes.room = chunks * SP_FORMAT_CHUNK_BYTES;
+	file->bytes.data = calloc(chunks, SP_FORMAT_CHUNK_BYTES);
+	if (!file->bytes.data) {
+		perror("format_model");
+		exit(1);
+	}
 	h = model_file_header(file);
 	memcpy(h->magic, "\x89sprof\r\n", 8);
 	h->version = 1;
