@@ -12,6 +12,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "support/sanitized.h"
+
 /* One of several tests in a program: tests/unit/room.c calls it. */
 #ifdef SP_TEST_MAIN
 int SP_TEST_MAIN(void);
@@ -56,6 +58,13 @@ static inline void end_of_test(void)
 static inline unsigned int test_rounds(unsigned int few, unsigned int many)
 {
 	return getenv("SAMPLEPROF_TEST_WHOLE") ? many : few;
+}
+
+/* Rounds that show by their results: a sanitizer looks at memory alone, and
+ * needs but some of them. */
+static inline unsigned int rounds_of(unsigned int all)
+{
+	return test_rounds(SP_SANITIZED ? (all + 3) / 4 : all, all);
 }
 
 /*

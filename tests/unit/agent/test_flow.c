@@ -273,8 +273,9 @@ TEST(damaged)
 	uint8_t *bytes = malloc(64);
 	uint32_t random = 1;
 	struct sp_cfi_rule rule;
+	const unsigned int rounds = test_rounds(20000, 100000);
 
-	for (int round = 0; round < 100000; round++) {
+	for (unsigned int round = 0; round < rounds; round++) {
 		for (int i = 0; i < 64; i++) {
 			random = random * 1664525u + 1013904223u;
 			bytes[i] = (uint8_t)(random >> 24);

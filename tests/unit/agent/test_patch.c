@@ -20,7 +20,6 @@
 #define WORDS      (PAGE / 8)
 #define FEW        3
 #define MANY       100 /* so many parts that there is no room for all */
-#define ROUNDS     200
 #define ENTRIES    200
 #define SYMBOLS    64
 #define NAME_BYTES 64
@@ -581,7 +580,7 @@ TEST(model)
 {
 	if (__real_getauxval(AT_PAGESZ) != PAGE)
 		skip();
-	change_objects(FEW, ROUNDS);
+	change_objects(FEW, rounds_of(200));
 }
 
 /* Most objects are changed page by page. */

@@ -74,7 +74,9 @@ static void same_view(const struct sp_profile *a, const struct sp_profile *b,
  * of all, and some have their chunks in no order. */
 TEST(streamed)
 {
-	for (unsigned int round = 0; round < 60; round++) {
+	const unsigned int rounds = rounds_of(60);
+
+	for (unsigned int round = 0; round < rounds; round++) {
 		struct sp_profile *full, *grouped;
 
 		run_ns = round % 2 ? 1 : 2000;

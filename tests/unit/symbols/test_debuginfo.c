@@ -94,13 +94,14 @@ TEST(random_damage_is_survived)
 {
 	char path[] = "/tmp/test_debuginfo.XXXXXX";
 	int fd = mkstemp(path);
-	int round, i;
+	const unsigned int rounds = test_rounds(250, 1000);
+	unsigned int round, i;
 	uint8_t byte;
 	off_t size;
 
 	assert_true(fd >= 0);
 	srandom(1);
-	for (round = 0; round < 1000; round++) {
+	for (round = 0; round < rounds; round++) {
 		assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 		copy_file(WHOLE, fd);
 		size = lseek(fd, 0, SEEK_CUR);

@@ -129,11 +129,12 @@ TEST(anything)
 	static const char *const words[] = {
 		"std", "::", "<", ">",  "(",      ")", "operator", "<<",
 		"->",  "{",  "}", "ab", "\u00fc", ".", "...",      "[x]"};
+	const unsigned int rounds = rounds_of(100000);
 	struct sp_rng rng;
 	char text[300];
 
 	sp_rng_init(&rng, 7, 0);
-	for (int i = 0; i < 100000; i++) {
+	for (unsigned int i = 0; i < rounds; i++) {
 		const size_t columns = SP_CUT_NAME_MIN + sp_rng_next(&rng) % 40;
 		size_t n = sp_rng_next(&rng) % 40;
 
@@ -151,11 +152,12 @@ TEST(brackets_still_match)
 	static const char *const words[] = {"std",    "::", "ab",
 					    "\u00fc", ", ", "a_long_word"};
 	static const char *const pairs[] = {"<>", "()", "{}"};
+	const unsigned int rounds = rounds_of(100000);
 	struct sp_rng rng;
 	char text[400], open[40];
 
 	sp_rng_init(&rng, 8, 0);
-	for (int i = 0; i < 100000; i++) {
+	for (unsigned int i = 0; i < rounds; i++) {
 		const size_t columns = SP_CUT_NAME_MIN + sp_rng_next(&rng) % 40;
 		size_t n = sp_rng_next(&rng) % 30, n_open = 0;
 

@@ -285,13 +285,14 @@ TEST(every_figure_is_a_number)
 		1e18,       1e300,    1e20,     INFINITY,    -INFINITY,
 		NAN};
 	const size_t n = sizeof(edges) / sizeof(edges[0]);
+	const unsigned int rounds = rounds_of(20000);
 	struct sp_rng rng;
 
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < n; k++)
 			check_all(edges[i], edges[k]);
 	sp_rng_init(&rng, 36, 0);
-	for (int i = 0; i < 20000; i++) {
+	for (unsigned int i = 0; i < rounds; i++) {
 		double at[2];
 
 		for (int k = 0; k < 2; k++) {
