@@ -8,6 +8,8 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "base/rng.h"
 #include "pins/chunks.h"
@@ -192,11 +194,14 @@ TEST(trim)
 		}
 }
 
+/* Not all that is asked for is there: the heap ends behind the last chunk. */
 static bool read_own(void *arg, uint64_t at, void *to, size_t bytes)
 {
+	const struct iovec here = {to, bytes}, there = {(void *)at, bytes};
+
 	(void)arg;
-	memcpy(to, (const void *)(uintptr_t)at, bytes);
-	return true;
+	return process_vm_readv(getpid(), &here, 1, &there, 1, 0) ==
+	       (ssize_t)bytes;
 }
 
 /* Of three objects the middle one goes: it is a hole for both others. */
