@@ -70,7 +70,7 @@ struct kind {
 	uint64_t alive;
 };
 
-/* A summit that may have the highest upper limit. */
+/* A summit that may have the highest upper limit, or one that was measured. */
 struct candidate {
 	struct sp_acc acc;
 	double most; /* what its limit is less than */
@@ -290,18 +290,19 @@ static struct sp_acc as_acc(const struct sp_peak_walk *w,
 /* The limits of all candidates. */
 static void measure_upper(struct sp_peak_walk *w)
 {
-	while (w->n_candidates) {
-		const struct candidate *c = &w->candidates[--w->n_candidates];
-		const struct sp_interval live =
-			sp_estimate_bytes_p3(&c->acc, w->confidence);
+	struct sp_interval live;
 
+	while (w->n_candidates) {
+		live = sp_estimate_bytes_p3(
+			&w->candidates[--w->n_candidates].acc, w->confidence);
 		w->upper = fmax(w->upper, live.hi);
 	}
 }
 
 /*
- * Only what may have the highest limit is measured, and that as late as
- * possible: while a heap grows, each summit is higher than the one before.
+ * Only what may have the highest limit is measured, and that late: while a
+ * heap grows, each summit is higher than the one before.  With few samples
+ * alive many are the same.
  */
 static void look_at_upper(struct sp_peak_walk *w, const struct sp_acc *acc)
 {
@@ -311,6 +312,9 @@ static void look_at_upper(struct sp_peak_walk *w, const struct sp_acc *acc)
 	bound_upper(w, acc, &least, &most);
 	if (most <= w->upper_least || most <= w->upper)
 		return;
+	for (size_t i = 0; i < CANDIDATES; i++)
+		if (!memcmp(&w->candidates[i].acc, acc, sizeof(*acc)))
+			return;
 	if (w->n_candidates == CANDIDATES)
 		measure_upper(w);
 	if (least > w->upper_least) {
@@ -423,8 +427,6 @@ static void leave_certain(struct sp_peak_walk *w)
 	acc = as_acc(w, &summit);
 	look_at_upper(w, &acc);
 }
-
-/* ---- births and frees ---- */
 
 void sp_peak_walk_birth(struct sp_peak_walk *w, uint32_t object,
 			uint64_t time_ns)
