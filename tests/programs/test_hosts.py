@@ -12,6 +12,8 @@ import unittest
 
 import harness
 
+NEEDS_DEBUG_FILES = True  # valgrind does
+
 NOBODY = 65534
 # Of valgrind: its malloc is below ours, not in the place of it.
 MALLOC_IS_OURS = "--soname-synonyms=somalloc=nouserintercepts"

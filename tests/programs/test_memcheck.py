@@ -16,6 +16,8 @@ import subprocess
 
 import harness
 
+NEEDS_DEBUG_FILES = True  # valgrind does
+
 EVERYTHING = os.environ.get("SAMPLEPROF_TEST_MEMCHECK") == "all"
 GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..",
                       "format", "golden", "v1*" if EVERYTHING else "v1-live", "*.sprof")

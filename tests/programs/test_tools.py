@@ -11,6 +11,8 @@ import sys
 
 import harness
 
+NEEDS_DEBUG_FILES = True  # valgrind does
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "compat", "suites"))
 import sources  # noqa: E402 pylint: disable=wrong-import-position

@@ -14,6 +14,8 @@ import subprocess
 
 import harness
 
+NEEDS_DEBUG_FILES = True  # gdb does
+
 # What the slow path may take of a program's stack.
 STACK_BYTES = 8192
 
