@@ -117,9 +117,11 @@ class Killed(Case):
         harness.wait_until(lambda: not attaching.members(command.pid))
         return command.returncode != 0
 
+    @harness.nightly_too
     def test_each_request(self):
-        """The command and its worker at once, at each point: a thread that
-        waits goes back to where it was, also from a system call for them."""
+        """The command and its worker at once, at each point (at each fifth in
+        the short list): a thread that waits goes back to where it was, also
+        from a system call for them."""
         self.check_each_request("program_attached", "killed")
 
     def test_command_alone(self):
@@ -239,7 +241,7 @@ class Killed(Case):
                     self.assertEqual(talk.say("look")[0], "same")
                     self.assertEqual(anonymous_code(talk.pid), [])
                 attaching.run(*undo, check=False)
-                n += 1
+                n += harness.rounds(5, 1)
             self.assertGreater(n, 10)
             self.assertEqual(talk.say("look")[0], "same")
             if words == attach:
@@ -879,11 +881,11 @@ class Memory(Case):
             self.assertIn("more in its control group", done.stderr)
         return done.returncode
 
-    def rounds(self, word, threads):
+    def rounds(self, word, threads, rooms=ROOMS_KIB):
         """With little and with more room.  How much is too little depends on
         the files whose pages were charged to the group."""
         codes = []
-        for kib in ROOMS_KIB:
+        for kib in rooms:
             self.write(self.limit, 1 << 30)
             talk = self.talk_in_group(threads)
             words = ["attach", talk.pid, "--out", self.out + "/"]
@@ -903,9 +905,10 @@ class Memory(Case):
     def test_detach(self):
         self.rounds("detach", 1)
 
+    @harness.nightly_too
     def test_detach_of_many_threads(self):
         """Each of them has counted something that has to be written."""
-        self.rounds("detach", 60)
+        self.rounds("detach", 60, harness.rounds(ROOMS_KIB[1::4], ROOMS_KIB))
 
     def test_attach(self):
         self.rounds("attach", 1)
