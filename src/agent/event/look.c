@@ -177,6 +177,7 @@ static int look_at_run(const struct sp_process *process, enum sp_look_why why)
 void sp_look_at_peak(const struct sp_process *process, uint64_t rss_bytes)
 {
 	const uint64_t before = atomic_load(&peak_bytes);
+	uint64_t at = rss_bytes;
 
 	if (process->config.ledger != SP_CONFIG_LEDGER_PEAK ||
 	    rss_bytes < PEAK_BYTES_MIN || rss_bytes < before + before / 20 ||
@@ -184,7 +185,9 @@ void sp_look_at_peak(const struct sp_process *process, uint64_t rss_bytes)
 	    atomic_fetch_add(&peaks, 1) >= PEAKS_MAX)
 		return;
 	atomic_store(&peak_bytes, rss_bytes);
-	look_at_run(process, SP_LOOK_PEAK);
+	/* Nobody has seen it; another thread may have been at a higher one. */
+	if (look_at_run(process, SP_LOOK_PEAK))
+		atomic_compare_exchange_strong(&peak_bytes, &at, before);
 }
 
 /* Not so in a child of vfork, which has our memory.  The kernel is asked where

@@ -8,8 +8,13 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "agent/event/look.h"
 #include "agent/event/marks.h"
 #include "agent/event/recorder.h"
 #include "agent/event/remote.h"
@@ -179,6 +184,49 @@ TEST_BETWEEN(number_far_away, NULL, agent_fixture_teardown)
 	sp_remote_poll(&sp_thread);
 	assert_int_equal(block->done, 0);
 	assert_ptr_equal(sp_period_law(), &sp_period_off);
+}
+
+/* ---- looks at a peak ---- */
+
+/* The socket of that name, which a thread listens on. */
+static void *answer_one(void *fd)
+{
+	const int from = accept4(*(int *)fd, NULL, NULL, SOCK_CLOEXEC);
+
+	return (void *)(intptr_t)(from >= 0 && close(from) == 0);
+}
+
+/* A look that fails does not count: it is tried again where memory is as
+ * large, and there is no other before it grows by a twentieth. */
+TEST_BETWEEN(peak_that_nobody_saw, NULL, agent_fixture_teardown)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	const int n = snprintf(process.config.run, sizeof(process.config.run),
+			       "test-%d", getpid());
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	pthread_t thread;
+	void *was_asked;
+
+	open_all();
+	assert_true(sp_next_resolve());
+	sp_look_reset();
+	process.config.ledger = SP_CONFIG_LEDGER_PEAK;
+	snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "%s%s",
+		 SP_LOOK_PREFIX, process.config.run);
+	sp_look_at_peak(&process, 100u << 20);
+	assert_int_equal(
+		bind(fd, (struct sockaddr *)&at,
+		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+				 sizeof(SP_LOOK_PREFIX) + (size_t)n)),
+		0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(pthread_create(&thread, NULL, answer_one, &fd), 0);
+	sp_look_at_peak(&process, 100u << 20);
+	/* Whoever was not asked is not waited for. */
+	shutdown(fd, SHUT_RDWR);
+	pthread_join(thread, &was_asked);
+	close(fd);
+	assert_non_null(was_asked);
 }
 
 /* ---- stop beside a change of the period ---- */
