@@ -28,7 +28,9 @@ static int open_path(const char *format, va_list args)
 	if (vsnprintf(path, sizeof(path), format, args) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	return fd;
 }
 
 long sp_proc_read(char *text, size_t size, const char *path_format, ...)
@@ -324,7 +326,8 @@ int sp_proc_name_file(int fd, struct sp_proc_file *ret)
 	struct stat st;
 	int r = -errno;
 
-	/* A place (O_PATH) cannot be mapped: what it is asks nobody. */
+	/* By O_PATH it cannot be mapped.  Of a file that a process serves maps
+	 * shows the same. */
 	if (at == MAP_FAILED && r == -EBADF && sp_patience_know(fd, &st) == 0) {
 		ret->major = major(st.st_dev);
 		ret->minor = minor(st.st_dev);

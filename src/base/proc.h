@@ -89,7 +89,8 @@ struct sp_proc_file {
 bool sp_proc_is_file(const struct sp_proc_file *a,
 		     const struct sp_proc_file *b);
 
-/* How maps names the file, which is open for reading.  0 or -errno. */
+/* How maps names the file, which is open for reading, or by O_PATH if a process
+ * serves it.  0 or -errno. */
 int sp_proc_name_file(int fd, struct sp_proc_file *ret);
 
 /* A line of maps. */

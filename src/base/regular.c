@@ -142,7 +142,7 @@ int sp_regular_open_foreign(const char *path, int flags, off_t max,
 	if (r == 0 && !sp_patience_is_place(fd))
 		return fd;
 	if (r == 0)
-		fd = r = sp_served_keep(fd, &room);
+		r = sp_served_keep(fd, &room);
 	else if (fd >= 0)
 		close(fd);
 	sp_served_use_named(since_ns, bytes - room.bytes);

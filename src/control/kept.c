@@ -179,16 +179,16 @@ static int copy_file(struct sp_kept *kept, int fd, const struct stat *st)
 static void put_file(struct sp_kept *kept, const struct sp_proc_file *id,
 		     const char *path, int fd, bool is_other)
 {
-	struct file file = {.id = *id, .fd = fd};
+	struct file file = {.id = *id, .fd = -1};
 	struct stat st = {0};
 
 	if (fd >= 0 && (sp_mapped_check_elf(fd) < 0 ||
 			sp_patience_stat(fd, "", &st) < 0)) {
 		close(fd);
-		file.fd = -1;
-	}
-	if (file.fd >= 0 && (sp_patience_is_place(fd) ||
-			     !is_lasting(kept, sp_served_mount(fd)))) {
+	} else if (fd >= 0 && !sp_patience_is_place(fd) &&
+		   is_lasting(kept, sp_served_mount(fd))) {
+		file.fd = fd;
+	} else if (fd >= 0) {
 		file.fd = copy_file(kept, fd, &st);
 		file.has_no_room = file.fd < 0 && !is_other;
 		close(fd);
@@ -221,7 +221,7 @@ void sp_kept_add(struct sp_kept *kept, const char *path)
 	struct sp_proc_file id;
 
 	kept->until_ns = sp_clock_ns() + SP_KEPT_LOOK_NS;
-	if (fd >= 0 && real && sp_mapped_name(fd, &id) == 0 &&
+	if (fd >= 0 && real && sp_proc_name_file(fd, &id) == 0 &&
 	    !is_known(kept, &id, real))
 		put_file(kept, &id, real, fd, false);
 	else if (fd >= 0)
@@ -238,7 +238,7 @@ static int open_exe(uint64_t pid, const struct sp_proc_file *id)
 	struct sp_proc_file file;
 
 	if (fd < 0 ||
-	    (sp_mapped_name(fd, &file) == 0 && sp_proc_is_file(&file, id)))
+	    (sp_proc_name_file(fd, &file) == 0 && sp_proc_is_file(&file, id)))
 		return fd;
 	close(fd);
 	return -ENOENT;
@@ -265,7 +265,7 @@ static int open_descriptor(const struct sp_kept *kept, int dir,
 			openat(place, entry->d_name, O_PATH | O_CLOEXEC);
 		struct sp_proc_file file;
 
-		if (found >= 0 && sp_mapped_name(found, &file) == 0 &&
+		if (found >= 0 && sp_proc_name_file(found, &file) == 0 &&
 		    file.inode == id->inode)
 			fd = sp_mapped_open_place(dir, found, id, false);
 		else if (found >= 0)

@@ -36,7 +36,9 @@ static int open_by_mapping(int dir, const struct sp_proc_map *map)
 	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64,
 		 map->start, map->end);
 	fd = openat(dir, name, O_PATH | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	return fd;
 }
 
 /* The name has no links on its way, as the kernel wrote it.  What is mapped is
@@ -92,22 +94,6 @@ static int open_checked(int dir, int place, bool is_other)
 	return fd;
 }
 
-int sp_mapped_name(int fd, struct sp_proc_file *ret)
-{
-	struct statx st;
-
-	if (!sp_patience_is_place(fd))
-		return sp_proc_name_file(fd, ret);
-	/* Of those that processes serve both are the same. */
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st) !=
-	    0)
-		return -errno;
-	ret->major = st.stx_dev_major;
-	ret->minor = st.stx_dev_minor;
-	ret->inode = st.stx_ino;
-	return 0;
-}
-
 int sp_mapped_open_place(int dir, int place, const struct sp_proc_file *wanted,
 			 bool is_other)
 {
@@ -117,7 +103,7 @@ int sp_mapped_open_place(int dir, int place, const struct sp_proc_file *wanted,
 
 	if (fd < 0)
 		return fd;
-	r = sp_mapped_name(fd, &file);
+	r = sp_proc_name_file(fd, &file);
 	if (r == 0 && sp_proc_is_file(&file, wanted))
 		return fd;
 	close(fd);
@@ -167,7 +153,9 @@ int sp_mapped_open_named(const char *path)
 {
 	const int place = open(path, O_PATH | O_CLOEXEC);
 
-	return open_checked(-1, place < 0 ? -errno : place, false);
+	if (place < 0)
+		return -errno;
+	return open_checked(-1, place, false);
 }
 
 bool sp_mapped_is_at(const char *path, int fd, bool is_other)

@@ -39,8 +39,5 @@ int sp_mapped_open_named(const char *path);
 /* Does the name, without a link on its way, lead us to that open file? */
 bool sp_mapped_is_at(const char *path, int fd, bool is_other);
 
-/* As /proc/PID/maps shows that open file. */
-int sp_mapped_name(int fd, struct sp_proc_file *ret);
-
 /* 0; -ENOEXEC: it is none; or -errno. */
 int sp_mapped_check_elf(int fd);
