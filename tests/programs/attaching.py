@@ -21,13 +21,11 @@ def run(*words, check=True, tries=TRIES, says=(), command=(COMMAND,), **how):
     or gets no processor, it gives up after 2 s, and says so: then it has that
     many tries, unless it says all that is expected."""
     for _ in range(tries):
-        done = subprocess.run([*map(str, command), *map(str, words)],
-                              capture_output=True, check=False, text=True,
-                              timeout=harness.TIMEOUT_S, **how)
+        done = harness.beside_others(lambda: subprocess.run(
+            [*map(str, command), *map(str, words)], capture_output=True,
+            check=False, text=True, timeout=harness.TIMEOUT_S, **how), *words)
         said = " ".join(done.stderr.split())
-        if not done.returncode or not (
-                " again" in said or
-                words[0] == "ps" and harness.is_unanswered(said)) or \
+        if not done.returncode or " again" not in said or \
                 says and all(word in said for word in says):
             break
     if check and done.returncode:

@@ -297,10 +297,15 @@ def _directory():
     return "/var/tmp" if kinds.get(directory) == "tmpfs" else directory
 
 
-def is_unanswered(said):
-    """Whether `ps` says that it could not look at a process: some of
-    programs.unanswered are made so that it cannot."""
-    return "was not answered" in " ".join(said.split())
+def beside_others(ask, *words):
+    """How ask() ended, which runs the command of these words.  `ps` looks at
+    every process, also at those that programs.unanswered makes so that it
+    cannot: it is asked again until these are gone."""
+    while True:
+        done = ask()
+        if words[:1] != ("ps",) or \
+                "was not answered" not in " ".join(done.stderr.split()):
+            return done
 
 
 class Case(unittest.TestCase):
@@ -415,14 +420,10 @@ class Case(unittest.TestCase):
         None, and what it wrote, as text."""
         popen.setdefault("cwd", self.dir)
         popen.setdefault("env", self.environment(shim=False))
-        while True:
-            done = subprocess.run([tool(), *map(str, argv)],
-                                  capture_output=True, text=True,
-                                  timeout=TIMEOUT_S, check=False, **popen)
-            # Of every process, also those of other tests.
-            if argv[:1] != ("ps",) or code != 0 or \
-                    not is_unanswered(done.stderr):
-                break
+        done = beside_others(lambda: subprocess.run(
+            [tool(), *map(str, argv)], capture_output=True, text=True,
+            timeout=TIMEOUT_S, check=False, **popen),
+                             *(argv if code == 0 else ()))
         if code is not None:
             self.assertEqual(done.returncode, code, done.stderr + done.stdout)
         return done

@@ -270,15 +270,11 @@ class Misled(harness.Case):
     def opened(self, *words):
         """(Flags, what was opened) of a command, and what it says."""
         log = os.path.join(self.dir, "strace")
-        while True:
-            done = subprocess.run(
-                [harness.require("strace", "strace"), "-fyqq", "-o", log, "-e",
-                 "trace=open,openat,openat2", harness.tool(), *words],
-                capture_output=True, text=True, timeout=harness.TIMEOUT_S,
-                check=False, env=self.environment(shim=False))
-            # Of every process, also those of other tests.
-            if words[:1] != ("ps",) or not harness.is_unanswered(done.stderr):
-                break
+        done = harness.beside_others(lambda: subprocess.run(
+            [harness.require("strace", "strace"), "-fyqq", "-o", log, "-e",
+             "trace=open,openat,openat2", harness.tool(), *words],
+            capture_output=True, text=True, timeout=harness.TIMEOUT_S,
+            check=False, env=self.environment(shim=False)), *words)
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(log, encoding="utf-8", errors="replace") as f:
             return re.findall(r", ([A-Z_|]+)(?:, [^)]*)?\) = \d+<(.*)>",
