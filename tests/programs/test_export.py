@@ -244,13 +244,17 @@ class Export(harness.Case):
             samples = [s for s in map(json.loads, self.export(
                 "jsonl", "leak").splitlines()) if s["type"] == "sample" and
                 (view == "alloc" or s["freed_ns"] is None)]
-            want = sum(s["weight_bytes"] ** 2 * (1 - s["p"]) for s in samples)
-            variance = p.total(kind + "_space_variance") * 1024 ** 2
-            self.assertGreater(variance, 0)
-            # Each is rounded up or down by chance, by less than 1 KiB^2: their
-            # sum is wrong by more than this in 3 of 10^8 runs (Hoeffding).
-            self.assertAlmostEqual(variance / 2**20, want / 2**20,
-                                   delta=3 * len(p.samples) ** 0.5)
+            want = collections.Counter()
+            for s in samples:
+                want[s["stack"], s["size"]] += (
+                    s["weight_bytes"] ** 2 * (1 - s["p"]) / 2**20)
+            # Each is rounded up or down, by less than 1 KiB^2, and so differ
+            # the first, the second, ... of both in order.
+            got = sorted(values[4] for _, values, _ in p.samples if values[5])
+            self.assertEqual(len(got), len(want))
+            self.assertGreater(sum(got), 0)
+            for a, b in zip(got, sorted(want.values())):
+                self.assertLess(abs(a - b), 1 + 1e-9 * b)
             self.assertEqual(p.total(kind + "_samples"), len(samples))
 
     def test_pprof_folding(self):
