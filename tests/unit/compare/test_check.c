@@ -220,6 +220,7 @@ TEST(the_seed_of_the_other_side)
 	/* at period 1 none was used, and 0 is not known */
 	s->new[0]->period_bytes = 1;
 	assert_verdict(s, "alloc_bytes=999", SP_VERDICT_REGRESSION);
+	assert_int_equal(c->n_notes, 1); /* the periods */
 	assert_has_not(c->note[0], "seed");
 	s->new[0]->period_bytes = R;
 	s->old[0]->seeds = s->new[0]->seeds = &seeds[0];
