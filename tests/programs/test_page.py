@@ -14,6 +14,8 @@ import sys
 import harness
 from browser import Browser, BrowserError
 
+# The frame below main() has its name from there.
+NEEDS_DEBUG_FILES = True
 CHROMIUM = "/usr/bin/chromium"
 STACKS = 50000
 FRAMES = 60

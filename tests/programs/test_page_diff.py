@@ -15,6 +15,8 @@ import test_page
 from harness import report
 from test_page import PageCase
 
+# The frame below main() has its name from there.
+NEEDS_DEBUG_FILES = True
 STACKS = 50000
 # A site that doubles while another halves, two that go, one that comes (more
 # than one for it to be taken for renamed), and one that grows less than noise.
@@ -263,7 +265,7 @@ class Differences(PairCase):
             report("diff", *files).split()))
         marks = self.shown_marks()
         for name in lost:
-            self.assertEqual([text[0] for text in marks[name]], ["?", "?"])
+            self.assertEqual([text[0] for text in marks[name]], ["?", "?"], name)
         self.show(path, "view=live")
         self.assert_changes(files, "names, live", "--view", "live")
         self.assert_quiet()

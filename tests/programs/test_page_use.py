@@ -12,6 +12,8 @@ import harness
 import test_page
 from test_page import PageCase
 
+# The frame below main() has its name from there.
+NEEDS_DEBUG_FILES = True
 SVG = "{http://www.w3.org/2000/svg}"
 ROW = 19
 PHONE = 390
