@@ -167,7 +167,8 @@ static int write_frame(struct writer *w, struct sp_frame frame,
 			return r;
 		lines[i].line = s->line;
 		lines[i].flags = (s->is_inlined ? SP_SYMBOL_INLINED : 0) |
-				 (s->is_fallback ? SP_SYMBOL_FALLBACK : 0);
+				 (s->is_fallback ? SP_SYMBOL_FALLBACK : 0) |
+				 (s->lacks_inlined ? SP_SYMBOL_LACKS : 0);
 	}
 	return put_name(w, NULL, &record);
 }

@@ -73,6 +73,21 @@ const struct sp_module *sp_profile_module(const struct sp_profile *profile,
 		       compare_ids);
 }
 
+bool sp_profile_has_builds(const struct sp_profile *profile,
+			   const struct sp_module *module)
+{
+	for (size_t i = 0; module && i < profile->n_modules; i++) {
+		const struct sp_module *other = &profile->modules[i];
+
+		if (!strcmp(other->path, module->path) &&
+		    (other->build_id_len != module->build_id_len ||
+		     memcmp(other->build_id, module->build_id,
+			    module->build_id_len) != 0))
+			return true;
+	}
+	return false;
+}
+
 const char *sp_profile_info(const struct sp_profile *profile, const char *key)
 {
 	for (size_t i = 0; i < profile->n_infos; i++)

@@ -83,6 +83,8 @@ struct sp_symbol {
 	uint32_t line;        /* 0: unknown */
 	bool is_inlined;      /* inlined into the next one */
 	bool is_fallback;     /* `function` is module+offset */
+	bool lacks_inlined;   /* others may be inlined into it: the file that
+			       * knows them was not there */
 	bool is_embedded;     /* its names come from the profile */
 	enum sp_role role;    /* OWN unless a symbolizer says otherwise */
 };
@@ -481,6 +483,11 @@ void sp_profile_free(struct sp_profile *profile);
 /* The module with that id, or NULL. */
 const struct sp_module *sp_profile_module(const struct sp_profile *profile,
 					  uint32_t id);
+
+/* Are there other builds of the module (NULL: no)?  Then addresses in it
+ * identify nothing. */
+bool sp_profile_has_builds(const struct sp_profile *profile,
+			   const struct sp_module *module);
 
 /* The stretch in which something of that part happened, or NULL. */
 const struct sp_stretch *sp_stretch_at(const struct sp_profile *profile,

@@ -29,6 +29,7 @@ struct unit {
 	Dwarf_Die die;
 	Dwarf_Die body; /* the same, or what it is the skeleton of */
 	bool is_indexed;
+	bool lacks_body;
 	struct sp_rangemap functions;
 	Dwarf_Die *function_dies;
 	size_t n_functions;
@@ -394,7 +395,9 @@ static struct unit *unit_at(struct sp_debuginfo *info, Dwarf_Addr pc)
 	unit = &info->units[i];
 	if (!unit->is_indexed) {
 		unit->is_indexed = true;
-		if (!sp_splitunit_find(&unit->die, beside(info), &unit->body))
+		unit->lacks_body =
+			!sp_splitunit_find(&unit->die, beside(info),
+					   &unit->body) &&
 			sp_splitunit_lack(&unit->die, beside(info), info->lack,
 					  sizeof(info->lack));
 		add_functions(unit, &unit->body, 0);
@@ -486,35 +489,6 @@ static void call_site(struct unit *unit, Dwarf_Die *inlined,
 	set_place(unit, location, dwarf_filesrc(files, file, NULL, NULL), line);
 }
 
-static bool is_mangled(const char *symbol)
-{
-	return symbol[0] == '_' && (symbol[1] == 'Z' || symbol[1] == 'R');
-}
-
-/*
- * DWARF gives the plain name alone to C functions and to C++ ones that are
- * local to a file.  For the latter the symbol says more, with its scopes; for
- * the former it says less, as that of a clone ("f.part.0") or an alias.
- */
-static const char *function_name(struct sp_debuginfo *info, Dwarf_Die *die,
-				 const char *symbol)
-{
-	const char *name = sp_scopename_linkage(die);
-	char *scoped;
-
-	if (name)
-		return name;
-	name = dwarf_diename(die);
-	if (!name || (symbol && is_mangled(symbol)))
-		return symbol;
-	/* inlined, or of a file whose symbols are stripped */
-	scoped = sp_scopename(die);
-	if (scoped)
-		name = sp_blocks_text(&info->names, scoped, strlen(scoped));
-	free(scoped);
-	return name;
-}
-
 /* What the symbol table alone knows.  A symbol without a size ends where the
  * unwind tables have another function, at the latest. */
 static struct sp_location symbol_at(struct sp_debuginfo *info, uint64_t address)
@@ -584,9 +558,9 @@ size_t sp_debuginfo_lookup(struct sp_debuginfo *info, uint64_t address,
 			call_site(unit, &chain[n - i], location);
 		}
 		location->is_inlined = i + 1 < n;
-		location->function = function_name(
-			info, die,
-			location->is_inlined ? NULL : known.function);
+		location->function = sp_scopename_function(
+			die, location->is_inlined ? NULL : known.function,
+			&info->names);
 		/* DWARF calls all parts of a coroutine local. */
 		if (location->is_inlined || known.home.file ||
 		    !known.function || !strstr(known.function, ".Frame."))
@@ -595,6 +569,7 @@ size_t sp_debuginfo_lookup(struct sp_debuginfo *info, uint64_t address,
 				die);
 	}
 	n += !n;
+	locations[0].lacks_inlined = unit && unit->lacks_body;
 	finish_names(info, address, locations, n);
 	return n;
 }

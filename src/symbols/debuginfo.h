@@ -24,6 +24,8 @@ struct sp_location {
 	const char *file;      /* source file or NULL */
 	uint32_t line;         /* 0: unknown */
 	bool is_inlined;       /* inlined into the next one */
+	bool lacks_inlined;    /* others may be inlined into it:
+				  sp_debuginfo_lack() */
 	/* Where the function is defined (symbols/homes.h). */
 	struct sp_home_found home;
 };

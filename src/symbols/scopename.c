@@ -346,7 +346,7 @@ static int outermost_scope(Dwarf_Die *scopes, int n)
 	return n - 1;
 }
 
-char *sp_scopename(Dwarf_Die *function)
+static char *name_with_scopes(Dwarf_Die *function)
 {
 	Dwarf_Die die = declared_die(*function), *scopes = NULL;
 	char *text = NULL;
@@ -374,7 +374,7 @@ char *sp_scopename(Dwarf_Die *function)
 	return text;
 }
 
-const char *sp_scopename_linkage(Dwarf_Die *die)
+static const char *linkage_name(Dwarf_Die *die)
 {
 	Dwarf_Attribute attribute;
 	const char *name;
@@ -385,4 +385,33 @@ const char *sp_scopename_linkage(Dwarf_Die *die)
 		return name;
 	return dwarf_formstring(
 		dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute));
+}
+
+static bool is_mangled(const char *symbol)
+{
+	return symbol[0] == '_' && (symbol[1] == 'Z' || symbol[1] == 'R');
+}
+
+/*
+ * DWARF gives the plain name alone to C functions and to C++ ones that are
+ * local to a file.  For the latter the symbol says more, with its scopes; for
+ * the former it says less, as that of a clone ("f.part.0") or an alias.
+ */
+const char *sp_scopename_function(Dwarf_Die *function, const char *symbol,
+				  struct sp_blocks *names)
+{
+	const char *name = linkage_name(function);
+	char *scoped;
+
+	if (name)
+		return name;
+	name = dwarf_diename(function);
+	if (!name || (symbol && is_mangled(symbol)))
+		return symbol;
+	/* inlined, or of a file whose symbols are stripped */
+	scoped = name_with_scopes(function);
+	if (scoped)
+		name = sp_blocks_text(names, scoped, strlen(scoped));
+	free(scoped);
+	return name;
 }

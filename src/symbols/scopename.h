@@ -3,14 +3,15 @@
 
 #include <elfutils/libdw.h>
 
-/*
- * The name of a C++ function without a linkage name in DWARF, as the demangler
- * would write it: "main::{lambda(int)#2}::operator()(int) const".  Scopes and
- * arguments are those of the DIEs.  A lambda's number counts the lambdas of its
- * function with the same arguments.  The caller frees it (free()); NULL if the
- * unit is of another language, or memory is short.
- */
-char *sp_scopename(Dwarf_Die *function);
+#include "base/blocks.h"
 
-/* The linkage name of a function in DWARF, which owns it; or NULL. */
-const char *sp_scopename_linkage(Dwarf_Die *function);
+/*
+ * The name of a function in DWARF, whose symbol is that, or NULL where it is
+ * inlined: its linkage name, else the plain one, of C++ as the demangler would
+ * write it: "main::{lambda(int)#2}::operator()(int) const".  Scopes and
+ * arguments are those of the DIEs.  A lambda's number counts the lambdas of its
+ * function with the same arguments.  It lives as long as the DWARF, the symbol
+ * and `names`; NULL: it has none.
+ */
+const char *sp_scopename_function(Dwarf_Die *function, const char *symbol,
+				  struct sp_blocks *names);

@@ -83,7 +83,7 @@ bool sp_splitunit_find(Dwarf_Die *skeleton, const char *beside, Dwarf_Die *ret)
 	return true;
 }
 
-void sp_splitunit_lack(Dwarf_Die *skeleton, const char *beside, char *text,
+bool sp_splitunit_lack(Dwarf_Die *skeleton, const char *beside, char *text,
 		       size_t room)
 {
 	const char *name = name_of(skeleton);
@@ -91,7 +91,7 @@ void sp_splitunit_lack(Dwarf_Die *skeleton, const char *beside, char *text,
 	struct stat st;
 
 	if (!name || asprintf(&package, "%s.dwp", beside) < 0)
-		return;
+		return false;
 	if (sp_patience_stat(AT_FDCWD, package, &st) == 0)
 		snprintf(text, room,
 			 "whose inlined functions are missing: they are in "
@@ -106,4 +106,5 @@ void sp_splitunit_lack(Dwarf_Die *skeleton, const char *beside, char *text,
 			 "where they were built",
 			 name);
 	free(package);
+	return true;
 }

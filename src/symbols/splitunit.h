@@ -16,5 +16,5 @@ bool sp_splitunit_find(Dwarf_Die *skeleton, const char *beside, Dwarf_Die *ret);
 
 /* What is missing then, in sp_debuginfo_lack()'s words; nothing is written if
  * it is no skeleton. */
-void sp_splitunit_lack(Dwarf_Die *skeleton, const char *beside, char *text,
+bool sp_splitunit_lack(Dwarf_Die *skeleton, const char *beside, char *text,
 		       size_t room);

@@ -23,7 +23,8 @@
 /* A file of the profile. */
 struct image {
 	const struct sp_image *file;
-	bool is_needed; /* some address has no name without it */
+	bool is_needed;     /* some address has no name without it */
+	bool lacks_inlined; /* nor had who put names into the profile */
 };
 
 /* The names of a function, which recur at each of its addresses. */
@@ -187,6 +188,10 @@ void sp_symbolizer_lacks(const struct sp_symbolizer *s,
 		    sp_debuginfo_lack(image->file->info)[0])
 			fn(arg, &s->profile->modules[i],
 			   sp_debuginfo_lack(image->file->info));
+		else if (image && image->lacks_inlined && !image->file->info)
+			fn(arg, &s->profile->modules[i],
+			   "whose inlined functions are missing: their *.dwo "
+			   "files were not there when its names were read");
 	}
 }
 
@@ -229,22 +234,6 @@ static const char *scoped_name(struct sp_symbolizer *s, const char *raw)
 	return name;
 }
 
-/* Are there other builds of the module?  Then addresses identify nothing. */
-static bool has_builds(const struct sp_symbolizer *s,
-		       const struct sp_module *module)
-{
-	for (size_t i = 0; module && i < s->profile->n_modules; i++) {
-		const struct sp_module *other = &s->profile->modules[i];
-
-		if (!strcmp(other->path, module->path) &&
-		    (other->build_id_len != module->build_id_len ||
-		     memcmp(other->build_id, module->build_id,
-			    module->build_id_len) != 0))
-			return true;
-	}
-	return false;
-}
-
 /* All of the function's name; NULL if memory is short. */
 static const char *full_name(struct sp_symbolizer *s, const struct name *name)
 {
@@ -261,7 +250,8 @@ static const char *full_name(struct sp_symbolizer *s, const struct name *name)
 		free(joined);
 	}
 	home = sp_home_of(full ? full : "");
-	if (home.file_bytes == home.bytes || !has_builds(s, name->module))
+	if (home.file_bytes == home.bytes ||
+	    !sp_profile_has_builds(s->profile, name->module))
 		return full;
 	joined = sp_home_without_address(full);
 	full = joined ? sp_blocks_text(&s->storage, joined, strlen(joined))
@@ -430,6 +420,7 @@ static struct sp_symbols symbolize_address(struct sp_symbolizer *s,
 			.file = source_path(s, location),
 			.line = location->line,
 			.is_inlined = location->is_inlined,
+			.lacks_inlined = location->lacks_inlined,
 			.is_fallback = !location->function,
 		};
 		/* Where the function begins, so that its call sites are one. */
@@ -513,8 +504,8 @@ static bool has_line(const struct sp_symbols *symbols)
 }
 
 /* Symbols in the profile are only as good as those of the machine that made
- * them.  Names without lines are looked up here, too, because debug files may
- * have been installed since. */
+ * them.  Names without lines, or that may lack inlined functions, are looked up
+ * here, too, because debug files may have been installed since. */
 static struct sp_symbols choose_symbols(struct sp_symbolizer *s,
 					const struct sp_module *module,
 					uint64_t address,
@@ -526,15 +517,19 @@ static struct sp_symbols choose_symbols(struct sp_symbolizer *s,
 	struct image *image;
 
 	if (is_named &&
-	    (!module || (has_line(embedded) && !(s->options.prefers_files &&
-						 module->build_id_len)))) {
+	    (!module ||
+	     (has_line(embedded) && !embedded->symbol->lacks_inlined &&
+	      !(s->options.prefers_files && module->build_id_len)))) {
 		s->n_embedded++;
 		return rename_embedded(s, module, *embedded);
 	}
 	here = symbolize_cached(s, module, address, lookup_address);
 	image = module ? s->module_images[module - s->profile->modules] : NULL;
-	if (image)
+	if (image) {
 		image->is_needed |= !is_named;
+		image->lacks_inlined |=
+			is_named && embedded->symbol->lacks_inlined;
+	}
 	if (!is_named || has_line(&here))
 		return here;
 	s->n_embedded++;

@@ -41,7 +41,10 @@ class DebugInfo(harness.Case):
 
     def look(self, name="app"):
         """The names of the stack, and the notes in one line."""
-        path = self.execute(os.path.join(self.dir, name), period=1).paths[0]
+        return self.read(
+            self.execute(os.path.join(self.dir, name), period=1).paths[0])
+
+    def read(self, path):
         profile = harness.Profile(path)
         stack = max(profile.stacks, key=lambda s: s["samples"])
         names = [f["function"] for f in stack["frames"]]
@@ -67,6 +70,34 @@ class DebugInfo(harness.Case):
         self.assertEqual(names[:2], ["real", "main"])
         self.assertIn("inlined functions are missing: they are in", notes)
         self.assertIn(".dwo", notes)
+
+    def test_split_with_names_in_the_profile(self):
+        """Files that were missing then are read if they are back."""
+        units = os.path.join(self.dir, "units")
+        self.build("-g", "-gsplit-dwarf")
+        os.mkdir(units)
+        for name in os.listdir(self.dir):
+            if name.endswith(".dwo"):
+                os.rename(os.path.join(self.dir, name),
+                          os.path.join(units, name))
+        program = os.path.join(self.dir, "app")
+        recorded = self.execute(program, period=1).paths[0]
+        for form in ("named.sprof", "named.sprof.zst"):
+            named = os.path.join(self.dir, form)
+            harness.report("symbolize", recorded, "-o", named)
+            names, notes = self.read(named)
+            self.assertEqual(names[:2], ["real", "main"])
+            self.assertIn("missing: they are in", notes)
+            os.rename(program, program + ".gone")
+            names, notes = self.read(named)
+            self.assertEqual(names[:2], ["real", "main"])
+            self.assertIn("missing: their *.dwo files were not there", notes)
+            os.rename(program + ".gone", program)
+        for name in os.listdir(units):
+            os.rename(os.path.join(units, name), os.path.join(self.dir, name))
+        names, notes = self.read(named)
+        self.assertEqual(names[:4], ALL)
+        self.assertNotIn("missing", notes)
 
     def test_split_package(self):
         """Nothing here reads *.dwp: the note names it, and says what helps."""
