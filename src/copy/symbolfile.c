@@ -168,6 +168,7 @@ static int write_frame(struct writer *w, struct sp_frame frame,
 		lines[i].line = s->line;
 		lines[i].flags = (s->is_inlined ? SP_SYMBOL_INLINED : 0) |
 				 (s->is_fallback ? SP_SYMBOL_FALLBACK : 0) |
+				 (s->is_clone ? SP_SYMBOL_CLONE : 0) |
 				 (s->lacks_inlined ? SP_SYMBOL_LACKS : 0);
 	}
 	return put_name(w, NULL, &record);

@@ -527,6 +527,7 @@ enum sp_mark_kind {
 /* Flags of a line of a SYMBOL record. */
 #define SP_SYMBOL_INLINED  1u /* inlined into the function of the next line */
 #define SP_SYMBOL_FALLBACK 2u /* the function is not known: module+address */
+#define SP_SYMBOL_CLONE    4u /* its symbol has a suffix of the compiler's */
 #define SP_SYMBOL_LACKS    8u /* of the first: inlined ones may be missing */
 
 /* A NAME's text; lines of a SYMBOL. */

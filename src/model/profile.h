@@ -83,6 +83,7 @@ struct sp_symbol {
 	uint32_t line;        /* 0: unknown */
 	bool is_inlined;      /* inlined into the next one */
 	bool is_fallback;     /* `function` is module+offset */
+	bool is_clone;        /* a copy or part by the compiler: f.part.0 */
 	bool lacks_inlined;   /* others may be inlined into it: the file that
 			       * knows them was not there */
 	bool is_embedded;     /* its names come from the profile */

@@ -73,6 +73,7 @@ static int take_symbol(struct sp_embedded *s, struct sp_blocks *blocks,
 			.line = lines[i].line,
 			.is_inlined = lines[i].flags & SP_SYMBOL_INLINED,
 			.is_fallback = lines[i].flags & SP_SYMBOL_FALLBACK,
+			.is_clone = lines[i].flags & SP_SYMBOL_CLONE,
 			.lacks_inlined = lines[i].flags & SP_SYMBOL_LACKS,
 			.is_embedded = true,
 		};

@@ -570,6 +570,9 @@ size_t sp_debuginfo_lookup(struct sp_debuginfo *info, uint64_t address,
 	}
 	n += !n;
 	locations[0].lacks_inlined = unit && unit->lacks_body;
+	locations[n - 1].is_clone =
+		known.function &&
+		known.function[sp_othername_without_clones(known.function)];
 	finish_names(info, address, locations, n);
 	return n;
 }

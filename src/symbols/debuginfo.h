@@ -24,6 +24,7 @@ struct sp_location {
 	const char *file;      /* source file or NULL */
 	uint32_t line;         /* 0: unknown */
 	bool is_inlined;       /* inlined into the next one */
+	bool is_clone;         /* a copy or part by the compiler: f.part.0 */
 	bool lacks_inlined;    /* others may be inlined into it:
 				  sp_debuginfo_lack() */
 	/* Where the function is defined (symbols/homes.h). */

@@ -420,6 +420,7 @@ static struct sp_symbols symbolize_address(struct sp_symbolizer *s,
 			.file = source_path(s, location),
 			.line = location->line,
 			.is_inlined = location->is_inlined,
+			.is_clone = location->is_clone,
 			.lacks_inlined = location->lacks_inlined,
 			.is_fallback = !location->function,
 		};

@@ -20,6 +20,8 @@ static void print_symbol(FILE *out, const struct sp_aggregate *aggregate,
 	sp_lines_print_name(out, name);
 	if (symbol->is_inlined)
 		fputs(" (inline)", out);
+	if (symbol->is_clone)
+		fputs(" (clone)", out);
 	if (symbol->file) {
 		fputs("  ", out);
 		sp_lines_print_name(out, symbol->file);

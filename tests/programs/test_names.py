@@ -8,6 +8,7 @@ without a size names no function but its own."""
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -398,8 +399,17 @@ class Languages(harness.Case):
         """With or without debug information, parts and copies are the
         function, however local their symbols are."""
         program = self.compile("gcc", "copies.c", COPIES, "-O1")
-        found = flat(self.execute(program, period=1).paths[-1])
-        self.assertEqual(found, {"take": 36, "give": 14})
+        path = self.execute(program, period=1).paths[-1]
+        self.assertEqual(flat(path), {"take": 36, "give": 14})
+        named = os.path.join(self.dir, "named.sprof.zst")
+        harness.report("symbolize", path, "-o", named)
+        for file in (path, named):
+            marked = sorted(re.findall(r"^    (take|give)( \(clone\))?",
+                                       harness.report("traces", file), re.M))
+            self.assertEqual(marked, [("give", " (clone)"), ("take", ""),
+                                      *2 * [("take", " (clone)")]])
+            if file == path:
+                os.unlink(program)
         for debug in ((), ("-g",)):
             with self.subTest(debug=debug):
                 program = self.compile("g++", "visit.cc", COROUTINE, "-O1",

@@ -39,6 +39,7 @@ static struct sp_symbols answer(struct sp_frame frame)
 			.line = (uint32_t)(frame.offset * 7919),
 			.is_inlined = i + 1 < n,
 			.is_fallback = frame.offset % 11 == 0,
+			.is_clone = frame.offset % 7 == i,
 			.lacks_inlined = !i && frame.offset % 3 == 0,
 		};
 	}
@@ -150,6 +151,7 @@ static void same(const struct sp_symbols *got, const struct sp_symbols *want,
 		assert_int_equal(g->line, w->line);
 		assert_int_equal(g->is_inlined, w->is_inlined);
 		assert_int_equal(g->is_fallback, w->is_fallback);
+		assert_int_equal(g->is_clone, w->is_clone);
 		assert_int_equal(g->lacks_inlined, w->lacks_inlined);
 	}
 }
