@@ -111,11 +111,13 @@ static uint64_t hits(uint64_t n, uint64_t size)
 	double sum = -6;
 	uint64_t k = 0;
 
+	if ((double)n * p < 1)
+		return (double)below(1 << 20) < (double)n * p * (1 << 20);
 	if (n > 4096) {
 		for (int i = 0; i < 12; i++)
 			sum += (double)below(1 << 20) / (1 << 20);
 		sum = (double)n * p + sum * sqrt((double)n * p * (1 - p));
-		return sum < 1 ? below(2) : sum < 1e9 ? (uint64_t)sum : 1 << 30;
+		return sum < 0 ? 0 : sum < 1e9 ? (uint64_t)sum : 1 << 30;
 	}
 	for (uint64_t i = 0; i < n; i++)
 		k += (double)below(1 << 20) < p * (1 << 20);
