@@ -205,27 +205,25 @@ TEST(the_seed_of_the_other_side)
 {
 	static uint64_t seeds[] = {0, 7, 8};
 	struct scene *s = scene_new(1);
-	const struct sp_caveats *c;
 
 	s->old[0]->seeds = &seeds[1];
 	s->new[0]->seeds = &seeds[2];
 	s->old[0]->n_recordings = s->new[0]->n_recordings = 1;
 	assert_verdict(s, "alloc_bytes=999", SP_VERDICT_REGRESSION);
-	c = &s->check->caveats;
-	assert_int_equal(c->n_notes, 0);
+	assert_int_equal(s->check->caveats.n_notes, 0);
 	s->new[0]->seeds = &seeds[1];
 	assert_verdict(s, "alloc_bytes=999", SP_VERDICT_REGRESSION);
-	assert_int_equal(c->n_notes, 1);
-	assert_has(c->note[0], "old and new have the same seed");
+	assert_int_equal(s->check->caveats.n_notes, 1);
+	assert_has(s->check->caveats.note[0], "old and new have the same seed");
 	/* at period 1 none was used, and 0 is not known */
 	s->new[0]->period_bytes = 1;
 	assert_verdict(s, "alloc_bytes=999", SP_VERDICT_REGRESSION);
-	assert_int_equal(c->n_notes, 1); /* the periods */
-	assert_has_not(c->note[0], "seed");
+	assert_int_equal(s->check->caveats.n_notes, 1); /* the periods */
+	assert_has_not(s->check->caveats.note[0], "seed");
 	s->new[0]->period_bytes = R;
 	s->old[0]->seeds = s->new[0]->seeds = &seeds[0];
 	assert_verdict(s, "alloc_bytes=999", SP_VERDICT_REGRESSION);
-	assert_int_equal(c->n_notes, 0);
+	assert_int_equal(s->check->caveats.n_notes, 0);
 	s->old[0]->seeds = s->new[0]->seeds = NULL;
 }
 
