@@ -45,7 +45,7 @@ TEST_PACKAGES=(
 	libunwind8 libgoogle-perftools4                     # other unwinders
 	default-jdk-headless                          # other languages
 	valgrind
-	chromium tmux # the page, and a terminal
+	chromium-headless-shell tmux # the page, and a terminal
 	musl-tools libc6-i386 libfaketime gdb       # hazards: other worlds
 	e2fsprogs xfsprogs btrfs-progs bindfs mount # hazards: file systems
 )

@@ -174,7 +174,7 @@ class Graph(Reader):
         browser().wait("document.getElementById('tip').hidden")
 
     def test_narrow_frames_are_gathered(self):
-        (point, tip), = self.tips(2, "too narrow")
+        (point, tip), = self.tips(5, "too narrow")
         self.assertRegex(tip, r"^[0-9,]+ more callees, each too narrow to be "
                          r"shown\s")
         self.assertRegex(tip, r"iB\s[\s\S]*of the view\s+[0-9,]+ samples?")

@@ -25,7 +25,6 @@ from browser import Browser, BrowserError  # noqa: E402
 RELEASE = "trixie"
 USER = "newcomer"
 HOME = "/home/" + USER
-CHROMIUM = "/usr/bin/chromium"
 
 
 class Failed(Exception):
@@ -154,7 +153,7 @@ class Way:
         """The page opens at one of the views, that function is the first there,
         and the browser has nothing to complain of."""
         if not self.browser:
-            self.browser = Browser(CHROMIUM)
+            self.browser = Browser()
         page = self.browser
         page.open(self.path(name))
         page.wait("document.body && document.body.dataset.state == 'ready'",
