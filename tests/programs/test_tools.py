@@ -111,17 +111,21 @@ class Sanitizers(Case):
                 profile.allocated_under(f"(anonymous namespace)::{name}"),
                 values[name])
 
+    @harness.nightly_too
     def test_of_gcc(self):
         """They are libraries, and come behind ours."""
-        for sanitizer in ("thread", "address", "leak", "undefined"):
+        for sanitizer in harness.rounds(
+                ("address",), ("thread", "address", "leak", "undefined")):
             with self.subTest(sanitizer):
                 self.check(*AT_FIXED_PLACES,
                            program=self.compiled("gcc", sanitizer))
 
+    @harness.nightly_too
     def test_of_clang(self):
         """They are in the program, whose malloc is before ours: the profile is
         empty and says why."""
-        for sanitizer in ("thread", "address", "memory"):
+        for sanitizer in harness.rounds(
+                ("memory",), ("thread", "address", "memory")):
             with self.subTest(sanitizer):
                 program = self.compiled("clang", sanitizer)
                 says = (f"malloc of this process is defined by {program}, "
@@ -133,11 +137,15 @@ class Sanitizers(Case):
                 self.assertIn(says, profile.settings["diagnosis"])
         self.check(program=self.compiled("clang", "undefined"))
 
+    @harness.nightly_too
     def test_operators(self):
-        for sanitizer in ("thread", "address", "leak", "undefined"):
+        """With one sanitizer of each compiler, or with all."""
+        for sanitizer in harness.rounds(
+                ("thread",), ("thread", "address", "leak", "undefined")):
             with self.subTest("gcc", sanitizer=sanitizer):
                 self.check_operators("g++", sanitizer, is_seen=True)
-        for sanitizer in ("thread", "address", "memory", "undefined"):
+        for sanitizer in harness.rounds(
+                ("address",), ("thread", "address", "memory", "undefined")):
             with self.subTest("clang", sanitizer=sanitizer):
                 self.check_operators("clang++", sanitizer,
                                      is_seen=sanitizer == "undefined")
@@ -307,16 +315,18 @@ class Larger(Case):
 
 class Valgrind(Case):
 
+    @harness.nightly_too
     def test_every_tool(self):
         program = harness.target("program_race_free")
-        for tool in VALGRIND_TOOLS:
+        for tool in VALGRIND_TOOLS[:harness.rounds(2, 4)]:
             with self.subTest(tool):
                 self.check(*valgrind(tool), program=program)
 
+    @harness.nightly_too
     def test_libunwind(self):
         """Is not used: it would be reported."""
         program = harness.target("program_race_free")
-        for tool in ("memcheck", "helgrind"):
+        for tool in ("memcheck", "helgrind")[:harness.rounds(1, 2)]:
             with self.subTest(tool):
                 result, profiles = self.watched(
                     *valgrind(tool), program, ROUNDS, program=program,
