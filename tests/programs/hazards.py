@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Shared by the tests of hazards.  Each runs a program alone, under the
 library, and under a profiler that makes the mistake which the hazard exposes
-(targets/hazard_naive.c).  The first two runs must not differ; the last must.
+(targets/hazard_naive.c; where that takes long, in the nightly list only).  The
+first two runs must not differ; the last must.
 """
 
 import glob

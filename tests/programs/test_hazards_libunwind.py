@@ -32,7 +32,16 @@ class ByLibunwind:
 
 @harness.nightly
 class Threads(ByLibunwind, test_hazards_threads.Threads):
-    pass
+    """In the ordinary list one that leaves the library."""
+
+    def test_left_by_threads_while_the_ring_turns(self):
+        super().test_left_by_threads_while_the_ring_turns()
+
+    def test_left_while_plug_ins_come_and_go(self):
+        super().test_left_while_plug_ins_come_and_go()
+
+    def test_library_left_by_siglongjmp(self):
+        super().test_library_left_by_siglongjmp()
 
 
 class Exceptions(ByLibunwind, test_hazards_threads.Exceptions):

@@ -8,8 +8,9 @@ import harness
 import hazards
 
 # Of each storm; the long form is some minutes (docs/contributing.md).
-STORM_S = float(os.environ.get("SAMPLEPROF_TEST_STORM", "0.8"))
-ALARMS = int(200 * STORM_S)
+STORM_S = float(os.environ.get("SAMPLEPROF_TEST_STORM",
+                               harness.rounds(0.3, 0.8)))
+ALARMS = int(200 * max(STORM_S, 0.8))
 harness.TIMEOUT_S += int(STORM_S)
 
 # What long ones lose to the limit of the file.
@@ -45,6 +46,7 @@ class Loader(hazards.Case):
                                 self.plugin("plugin_a"))
         self.assertEqual(profile.allocated_under("plugin_a_allocate"), (0, 0))
 
+    @harness.nightly_too
     def test_storm_in_the_loader(self):
         """Load, unload, walk, look up and allocate in eight threads; a
         watchdog in the program ends it if one of them hangs."""
@@ -65,13 +67,15 @@ class Loader(hazards.Case):
 
 class Processes(hazards.Case):
 
-    def survives_with_children(self, scenario, children, period="1",
-                               objects=20, program="hazard_processes"):
+    def survives_with_children(self, scenario, children, *arguments,
+                               period="1", objects=20,
+                               program="hazard_processes"):
         """Each child leaves one whole file with its own samples; the
         parent's profile."""
-        self.survives(program, scenario, periods=("512K",), samples=0)
+        self.survives(program, scenario, *arguments, periods=("512K",),
+                      samples=0)
         result = self.execute(harness.target("program_" + program), scenario,
-                              period=period)
+                              *arguments, period=period)
         parent = self.profile_of(result).require_samples()
         paths = [p for p in result.paths if p != parent.path and
                  program in os.path.basename(p)]
@@ -85,24 +89,31 @@ class Processes(hazards.Case):
             self.assertEqual(child.allocated_under("make_objects"), (0, 0))
         return parent
 
+    @harness.nightly_too
     def test_forks_from_sixteen_busy_threads(self):
         """The children end by exec or by exit, some have children; all others
         free what the parent allocated.  Of 20 objects those 5 that are larger
         than 4.6 periods are certain to be sampled."""
-        self.survives_with_children("busy", 9, "4K", 5)
-        self.bites("lock", "hazard_processes", "busy")
+        children = harness.rounds(3, 9)
+        self.survives_with_children("busy", children, children, period="4K",
+                                    objects=5)
+        if harness.rounds(False, True):
+            self.bites("lock", "hazard_processes", "busy", children)
 
+    @harness.nightly_too
     def test_fork_handlers_that_allocate(self):
         """Before the library's own, which then must not begin the child's
         life, and file, again; and a thread and a child before the library was
         constructed."""
-        self.survives("hazard_forks", "handlers", max_file="1G",
+        forks, children = harness.rounds((5, 4), (20, 30))
+        self.survives("hazard_forks", "handlers", forks, max_file="1G",
                       lost=("allocations_during_start",))
-        self.bites("atfork", "hazard_forks", "handlers")
+        if harness.rounds(False, True):
+            self.bites("atfork", "hazard_forks", "handlers", forks)
         result = self.execute(harness.target("program_hazard_forks"), "server",
-                              period=1)
-        # 30 children, one before main, and the parent.
-        self.assertEqual(len(result.profiles()), 32)
+                              children, period=1)
+        # These children, one before main, and the parent.
+        self.assertEqual(len(result.profiles()), children + 2)
 
     def test_alarms_that_allocate_and_fork(self):
         """1,000 a second, at any instruction of the program, the library and
@@ -142,8 +153,10 @@ class Processes(hazards.Case):
         is."""
         self.survives_with_children("same_number", 2)
 
+    @harness.nightly_too
     def test_fork_server(self):
-        self.survives_with_children("server", 30)
+        children = harness.rounds(8, 30)
+        self.survives_with_children("server", children, children)
 
     def test_daemon(self):
         self.survives_with_children("daemon", 1)

@@ -180,6 +180,7 @@ class FromTheStart(hazards.Case):
             harness.Profile(path)
         return result.stderr.decode(), len(result.paths)
 
+    @harness.nightly_too
     def test_little_address_space(self):
         """From the first limit at which the program itself starts.  Where not
         even the library can be mapped, the loader says so; where it took the
@@ -191,7 +192,8 @@ class FromTheStart(hazards.Case):
                          self.plain, 300, shim=False, clean=False,
                          popen=limited(resource.RLIMIT_AS,
                                        limit)).returncode == 0)
-        for limit in range(least + 4 * MIB, least + 24 * MIB, MIB):
+        for limit in range(least + 4 * MIB, least + 24 * MIB,
+                           harness.rounds(3, 1) * MIB):
             with self.subTest(limit=limit):
                 said, n = self.check(popen=limited(resource.RLIMIT_AS, limit))
                 profiles.append(n)
@@ -264,11 +266,13 @@ class FromTheStart(hazards.Case):
         self.assertEqual(n, 0)
         self.assertRegex(said, "too many open files")
 
+    @harness.nightly_too
     def test_each_system_call_refused(self):
         """Of those that the library makes while it starts: there is a
-        profile, or a sentence."""
-        for name, number in CALLS.items():
-            for err in (errno.EPERM, errno.ENOSYS, errno.ENOMEM):
+        profile, or a sentence.  By one error, or by each."""
+        errors = (errno.EPERM, errno.ENOSYS, errno.ENOMEM)
+        for i, (name, number) in enumerate(CALLS.items()):
+            for err in harness.rounds((errors[i % 3],), errors):
                 with self.subTest(call=name, err=errno.errorcode[err]):
                     said, n = self.refused(f"{number}:{err}")
                     self.assertTrue(n == 1 or "unprofiled" in said, said)

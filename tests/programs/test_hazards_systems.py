@@ -40,6 +40,7 @@ class Compiled(hazards.Case):
         self.assertEqual(result.stdout, alone.stdout)
         return alone, result
 
+    @harness.nightly
     def test_go_that_calls_c(self):
         """On the system's stacks, called by goroutines on others."""
         program = self.build(

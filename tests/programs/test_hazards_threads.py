@@ -80,11 +80,12 @@ class Threads(hazards.Case):
         jumps, size, objects = map(int, result.stdout.split())
         return jumps, (size, objects), profile
 
+    @harness.nightly_too
     def test_library_left_by_siglongjmp(self):
         """The thread goes on being sampled, from the stack of the handler's
         thread and from an alternate one further out, to the same frame and
         to one far out; and is counted to within one object a jump."""
-        for mode in ("alarm", "fault", "nested"):
+        for mode in harness.rounds(("nested",), ("alarm", "fault", "nested")):
             jumps, own, profile = self.left(mode, 0, "1")
             self.assertEqual(jumps, 0)
             others = profile.exact[1] - own[1]

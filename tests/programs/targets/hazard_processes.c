@@ -78,17 +78,24 @@ static void join(pthread_t *threads, int n)
 		EXPECT(!pthread_join(threads[i], NULL));
 }
 
+/* How many: the first argument. */
+static int times_of(char **arguments)
+{
+	EXPECT(arguments[0] && atoi(arguments[0]) > 0);
+	return atoi(arguments[0]);
+}
+
 /* Children of a process with 16 busy threads free what the parent made, have
  * children of their own, or become another program. */
 static void do_busy(char **arguments)
 {
 	char *program[] = {true_program, NULL};
 	pthread_t threads[16];
+	const int children = times_of(arguments);
 
-	(void)arguments;
 	make_objects();
 	start(threads, 16, allocate_small);
-	for (int i = 0; i < 9; i++) {
+	for (int i = 0; i < children; i++) {
 		pid_t pid = fork();
 
 		if (pid == 0) {
@@ -117,10 +124,10 @@ static void do_busy(char **arguments)
 static void do_handlers(char **arguments)
 {
 	pthread_t threads[2];
+	const int children = times_of(arguments);
 
-	(void)arguments;
 	start(threads, 2, work_on);
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < children; i++) {
 		pid_t pid = fork();
 
 		if (pid == 0) {
@@ -254,8 +261,9 @@ static void do_same_number(char **arguments)
 /* A server that forks for each request; the children free what it made. */
 static void do_server(char **arguments)
 {
-	(void)arguments;
-	for (int i = 0; i < 30; i++) {
+	const int children = times_of(arguments);
+
+	for (int i = 0; i < children; i++) {
 		pid_t pid;
 
 		make_objects();
