@@ -61,11 +61,12 @@ static void *allocate_on(void *arg)
 	return NULL;
 }
 
-/* Until each thread has made that many more. */
+/* Until the threads have made that many more, each of them its part. */
 static void wait_for_threads(void)
 {
 	for (int i = 0; i < THREADS; i++) {
-		const unsigned long until = atomic_load(&made[i]) + OBJECTS;
+		const unsigned long until =
+			atomic_load(&made[i]) + OBJECTS / THREADS;
 
 		while (atomic_load(&made[i]) < until)
 			sched_yield();
