@@ -93,7 +93,7 @@ class Counts(harness.Case):
     def check_preloaded(self, program, allocator):
         """Under an allocator that is preloaded after the library."""
         preload = harness.allocator(allocator)
-        for threads, rounds in ((1, 20), (8, 6)):
+        for threads, rounds in ((8, 6), (1, 20))[:harness.rounds(1, 2)]:
             with self.subTest(allocator=allocator, threads=threads):
                 _, profile = self.check(
                     harness.target(program),
@@ -102,9 +102,11 @@ class Counts(harness.Case):
                 below = preload[0] if preload else "libc.so.6"
                 self.assertIn(below, profile.settings["allocator"])
 
-    def check_linked(self, program):
-        """Under the allocators that the program itself is linked with."""
-        for name, library in LINKED.items():
+    def check_linked(self, program, few):
+        """Under the allocators that the program itself is linked with, or
+        under one."""
+        for name in harness.rounds((few,), LINKED):
+            library = LINKED[name]
             with self.subTest(allocator=name):
                 harness.allocator(name)
                 _, profile = self.check(
@@ -112,22 +114,26 @@ class Counts(harness.Case):
                     *WITHOUT.get((program, name), ()), threads=8, rounds=4)
                 self.assertIn(library, profile.settings["allocator"])
 
+    @harness.nightly_too
     @unittest.skipUnless(harness.MACHINE == "x86_64", "other machines")
     def test_in_the_program(self):
         """jemalloc linked statically: its functions are seen at their entries."""
-        for pie in ("pie", "no-pie"):
-            for program, more in (("entries", ["nopvalloc"]), ("operators", [])):
-                with self.subTest(program=program, pie=pie):
-                    target = harness.target(f"program_{program}_static_{pie}")
-                    _, profile = self.check(target, *more, threads=8, rounds=4)
-                    self.assertEqual(profile.settings["allocator.linked"],
-                                     "malloc (jemalloc)")
-                    self.assertNotIn("unseen", profile.settings)
-                    self.assertIn("linked into the program, and seen at its "
-                                  "entries: malloc (jemalloc); what libraries "
-                                  "allocated before sampleprof's start is in no "
-                                  "total", " ".join(
-                                      harness.report(profile.path).split()))
+        for program, pie, more in (("entries", "pie", ["nopvalloc"]),
+                                   ("operators", "no-pie", []),
+                                   ("entries", "no-pie", ["nopvalloc"]),
+                                   ("operators", "pie", []))[
+                                       :harness.rounds(2, 4)]:
+            with self.subTest(program=program, pie=pie):
+                target = harness.target(f"program_{program}_static_{pie}")
+                _, profile = self.check(target, *more, threads=8, rounds=4)
+                self.assertEqual(profile.settings["allocator.linked"],
+                                 "malloc (jemalloc)")
+                self.assertNotIn("unseen", profile.settings)
+                self.assertIn("linked into the program, and seen at its "
+                              "entries: malloc (jemalloc); what libraries "
+                              "allocated before sampleprof's start is in no "
+                              "total", " ".join(
+                                  harness.report(profile.path).split()))
 
     @unittest.skipUnless(harness.MACHINE == "x86_64", "other machines")
     def test_in_the_program_as_without_us(self):
@@ -208,17 +214,20 @@ class Counts(harness.Case):
                 self.assertIn("malloc cannot be written: the kernel refuses",
                               settings["diagnosis"])
 
+    @harness.nightly_too
     def test_c_entry_points(self):
         for name in ALLOCATORS:
             self.check_preloaded("program_entries", name)
 
+    @harness.nightly_too
     def test_c_entry_points_linked(self):
-        self.check_linked("program_entries")
+        self.check_linked("program_entries", "jemalloc")
 
     def test_program_without_pie(self):
         """Its weak references to the library's functions are not lost."""
         self.check(harness.target("program_entries_no_pie"), threads=2, rounds=5)
 
+    @harness.nightly_too
     def test_musl(self):
         """Whose calloc, memalign, posix_memalign and valloc go by malloc and
         aligned_alloc, once more."""
@@ -229,8 +238,8 @@ class Counts(harness.Case):
              "-I", os.path.join(TARGETS, "../../../include"),
              os.path.join(TARGETS, "entries.c"), "-o", program],
             check=True, timeout=harness.TIMEOUT_S)
-        # musl has no pvalloc.
-        for threads, rounds in ((1, 20), (8, 6)):
+        # musl has no pvalloc, and many threads wait for its lock.
+        for threads, rounds in harness.rounds(((2, 4),), ((1, 20), (8, 6))):
             with self.subTest(threads=threads):
                 _, profile = self.check(program, "nopvalloc", threads=threads,
                                         rounds=rounds)
@@ -244,12 +253,14 @@ class Counts(harness.Case):
                     self.assertEqual(under.values()[key], alone.values()[key])
                 self.assertEqual(under.values()["counted_failures"], (0, 0))
 
+    @harness.nightly_too
     def test_cxx_operators(self):
-        for name in ALLOCATORS:
+        for name in ALLOCATORS[:harness.rounds(2, 4)]:
             self.check_preloaded("program_operators", name)
 
+    @harness.nightly_too
     def test_cxx_operators_linked(self):
-        self.check_linked("program_operators")
+        self.check_linked("program_operators", "tcmalloc")
 
     def test_operators_of_another_allocator(self):
         """malloc is that of a library without operators; those of the allocator

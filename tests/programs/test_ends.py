@@ -65,9 +65,10 @@ class Ends(harness.Case):
         self.assertEqual(slack, exact["alloc_bytes"] - classes +
                          exact["missing_bytes_max"])
 
+    @harness.nightly_too
     def test_threads_stand_still(self):
-        for allocator in harness.ALLOCATORS:
-            for how in CLEAN:
+        for i, allocator in enumerate(harness.ALLOCATORS):
+            for how in harness.rounds((CLEAN[i % 3],), CLEAN):
                 with self.subTest(allocator=allocator, how=how):
                     counted, exact, profile = self.more(
                         how, preload=harness.allocator(allocator))
@@ -102,10 +103,12 @@ class Ends(harness.Case):
                 self.assertGreater(
                     profile.json["exact"]["missing_bytes_max"], 0)
 
+    @harness.nightly_too
     def test_left_without_exit(self):
         """Nothing is missing, though the report cannot know that."""
-        for period in ("1", "4K", "512K"):
-            for how in LEFT:
+        periods = ("1", "4K", "512K")
+        for i, how in enumerate(LEFT):
+            for period in harness.rounds((periods[i % 3],), periods):
                 with self.subTest(period=period, how=how):
                     counted, exact, profile = self.more(how, period=period)
                     profile.require_samples()

@@ -9,6 +9,9 @@ import unittest
 
 import harness
 
+# Two that differ most, or all.
+ALLOCATORS = harness.rounds(("glibc", "jemalloc"), tuple(harness.ALLOCATORS))
+
 
 class EveryAllocation(harness.Case):
 
@@ -103,20 +106,22 @@ class EveryAllocation(harness.Case):
                               value[1] + stack["samples"])
         self.assertEqual(seen, truth)
 
+    @harness.nightly_too
     def test_functions_of_every_entry_point(self):
-        for allocator in harness.ALLOCATORS:
+        for allocator in ALLOCATORS:
             without = ["nopvalloc"] if allocator == "jemalloc" else []
-            for threads, rounds in ((1, 10), (8, 4)):
+            for threads, rounds in ((8, 4), (1, 10))[:harness.rounds(1, 2)]:
                 with self.subTest(allocator=allocator, threads=threads):
                     self.check_functions(self.execute(
                         harness.target("program_entries"), threads, rounds,
                         *without, preload=harness.allocator(allocator),
                         period=1))
 
+    @harness.nightly_too
     def test_functions_of_every_operator(self):
-        for allocator in harness.ALLOCATORS:
+        for allocator in ALLOCATORS:
             without = ["nothrow"] if allocator == "mimalloc" else []
-            for threads, rounds in ((1, 10), (8, 4)):
+            for threads, rounds in ((8, 4), (1, 10))[:harness.rounds(1, 2)]:
                 with self.subTest(allocator=allocator, threads=threads):
                     self.check_functions(self.execute(
                         harness.target("program_operators"), threads, rounds,
@@ -145,8 +150,9 @@ class EveryFree(harness.Case):
              sum(s["flat_objects"]["value"] for s in live)),
             result.values()["live"])
 
+    @harness.nightly_too
     def test_other_threads(self):
-        for allocator in harness.ALLOCATORS:
+        for allocator in ALLOCATORS:
             with self.subTest(allocator=allocator):
                 self.check_live(self.run_frees(
                     "threads", preload=harness.allocator(allocator)),
@@ -170,14 +176,15 @@ class EveryFree(harness.Case):
         for name in ("plugin_a_allocate", "plugin_b_allocate"):
             self.assertEqual(profile.allocated_under(name)[1], 100)
 
+    @harness.nightly_too
     @unittest.skipUnless(os.geteuid() == 0, "needs root to mount")
     def test_full(self):
         """A file that has met its limit, which a small disk makes small, says
         so, and when."""
-        objects = 4000000
+        objects, size = harness.rounds((800000, "13m"), (4000000, "100m"))
         disk, copy = (os.path.join(self.dir, n) for n in ("disk", "a.sprof"))
         os.mkdir(disk)
-        self.fill_disk("100m", disk, copy, objects)
+        self.fill_disk(size, disk, copy, objects)
         profile = harness.Profile(copy).require_samples(objects // 2)
         lost = profile.lost()["samples_file_full"]
         self.assertEqual(profile.samples + lost, profile.exact[1])
