@@ -14,7 +14,7 @@ import unittest
 import attaching
 import harness
 
-ROUNDS = int(os.environ.get("SAMPLEPROF_TEST_ATTACH", harness.rounds(3, 50)))
+ROUNDS = int(os.environ.get("SAMPLEPROF_TEST_ATTACH", harness.rounds(2, 50)))
 THREADS = 4
 LARGE = """
 kept = [bytearray(1000) for i in range(160000)]
@@ -73,7 +73,8 @@ class Totals(Case):
 
     @harness.nightly_too
     def test_allocators(self):
-        for name in "jemalloc", "tcmalloc", "mimalloc":
+        for name in ("jemalloc", "tcmalloc", "mimalloc")[
+                :harness.rounds(1, 3)]:
             with self.subTest(name):
                 self.storm(*harness.allocator(name))
 

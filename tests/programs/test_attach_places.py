@@ -21,7 +21,7 @@ YAMA = "/proc/sys/kernel/yama/ptrace_scope"
 NOBODY = 65534
 TARGETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "targets")
 OBJECTS = ("totals", 1_000_000, 1000)
-EXEC_ROUNDS = 8
+EXEC_ROUNDS = harness.rounds(3, 8)
 TWO_ROUNDS = 4
 ROOMS_KIB = 4, 50, 100, 200, 400, 2000
 SEIZE = 0x4206  # PTRACE_SEIZE
@@ -119,13 +119,15 @@ class Killed(Case):
 
     @harness.nightly_too
     def test_each_request(self):
-        """The command and its worker at once, at each point (at each fifth in
+        """The command and its worker at once, at each point (at each eighth in
         the short list): a thread that waits goes back to where it was, also
         from a system call for them."""
         self.check_each_request("program_attached", "killed")
 
+    @harness.nightly_too
     def test_command_alone(self):
-        """The worker ends with it, and lets go."""
+        """The worker ends with it, and lets go; at each point, or at each
+        fourth in the short list."""
         talk = attaching.Talk(self, [harness.target("program_attached"),
                                      "killed"])
         n = 1
@@ -133,7 +135,7 @@ class Killed(Case):
                              self.out + "/"):
             self.assertEqual(talk.say("look")[0], "same")
             attaching.run("detach", talk.pid, check=False)
-            n += 1
+            n += harness.rounds(4, 1)
         self.assertGreater(n, 10)
         talk.end()
 
@@ -241,7 +243,7 @@ class Killed(Case):
                     self.assertEqual(talk.say("look")[0], "same")
                     self.assertEqual(anonymous_code(talk.pid), [])
                 attaching.run(*undo, check=False)
-                n += harness.rounds(5, 1)
+                n += harness.rounds(8, 1)
             self.assertGreater(n, 10)
             self.assertEqual(talk.say("look")[0], "same")
             if words == attach:
@@ -315,6 +317,7 @@ class Process(Case):
         self.check_round(talk)
         talk.end()
 
+    @harness.nightly_too
     def test_exec_while_it_is_detached(self):
         """Whatever comes first: the profile is whole, and the next program is
         let be."""
@@ -902,13 +905,15 @@ class Memory(Case):
             talk.end()
         self.assertEqual(codes[-1], 0)
 
+    @harness.nightly_too
     def test_detach(self):
-        self.rounds("detach", 1)
+        self.rounds("detach", 1, ROOMS_KIB[::-harness.rounds(3, 1)][::-1])
 
     @harness.nightly_too
     def test_detach_of_many_threads(self):
         """Each of them has counted something that has to be written."""
-        self.rounds("detach", 60, harness.rounds(ROOMS_KIB[1::4], ROOMS_KIB))
+        self.rounds("detach", *harness.rounds((20, ROOMS_KIB[1::4]),
+                                              (60, ROOMS_KIB)))
 
     def test_attach(self):
         self.rounds("attach", 1)

@@ -82,13 +82,14 @@ class Lifetimes(harness.Case):
 
 class Signals(harness.Case):
 
+    @harness.nightly_too
     def test_handler_that_allocates(self):
         """Every 50 us, at any instruction of the program, the library or
         the allocator.  All is counted; what the loop allocates is sampled; a
         handler that interrupted the library itself passes unsampled."""
         program = harness.target("program_signals")
         bump = (harness.target("libprogram_bump.so"),)
-        for period in ("1", "4K", "512K"):
+        for period in harness.rounds(("1", "512K"), ("1", "4K", "512K")):
             with self.subTest(period=period):
                 idle = self.execute(program, 0, 0, preload=bump,
                                     period=period).profile()
@@ -234,13 +235,15 @@ class Hosts(harness.Case):
         self.check_unseen(profile, "aligned_alloc")
         self.assertNotIn("malloc", profile.settings["unseen"].split())
 
+    @harness.nightly_too
     def test_valgrind(self):
-        """It takes malloc for itself, unless it is told not to, and operator
-        new always."""
+        """It takes malloc for itself, unless it is told not to (in the ordinary
+        list tools.Valgrind tells it), and operator new always."""
         for target, option, unseen in (
                 ("program_plain", [], "malloc"),
-                ("program_plain", [MALLOC_IS_OURS], None),
-                ("program_live_vector", [MALLOC_IS_OURS], "_Znwm")):
+                ("program_live_vector", [MALLOC_IS_OURS], "_Znwm"),
+                ("program_plain", [MALLOC_IS_OURS], None))[
+                    :harness.rounds(2, 3)]:
             with self.subTest(target=target, option=option):
                 program = harness.target(target)
                 result = self.execute(

@@ -320,7 +320,9 @@ class Rates(harness.Case):
         with concurrent.futures.ThreadPoolExecutor(10) as pool:
             self.assertEqual(sum(pool.map(one, range(n))), n)
 
+    @harness.nightly
     def test_fast(self):
+        """In the ordinary list: Ends.test_memory and AtTheLimit.test_fast."""
         self.kill_some(1024, KILLS or 1)
 
     @unittest.skipUnless(KILLS, "the long form: SAMPLEPROF_TEST_GROUPS=20")
