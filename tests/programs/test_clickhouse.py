@@ -71,6 +71,7 @@ class Click(Fleet):
 
 class Numbers(Click):
 
+    @harness.nightly_too
     def test_as_sqlite_and_the_report(self):
         """All, a service, a version; views; two versions compared."""
         files = self.record(3) + self.record(2, version="22") + \
@@ -80,10 +81,13 @@ class Numbers(Click):
             done = self.fleet("add", db, *files)
             self.assertEqual(done.stdout,
                              "6 added, 0 updated, 0 there already\n")
-        for chosen in ((), ("--label=service=shop",),
-                       ("--label=service=shop", "--label=version=22")):
-            for view in ((), ("--view=live",), ("--view=peak",),
-                         ("--at=50%",))[:2 if chosen else 4]:
+        views = (), ("--at=50%",), ("--view=live",), ("--view=peak",)
+        for chosen, asked in (
+                ((), views[:harness.rounds(2, 4)]),
+                (("--label=service=shop", "--label=version=22"),
+                 views[1:harness.rounds(2, 3)]),
+                (("--label=service=shop",), views[:harness.rounds(0, 2)])):
+            for view in asked:
                 with self.subTest(chosen=chosen, view=view):
                     words = ("report", *chosen, *view)
                     self.assert_same(self.said(*words),
@@ -193,6 +197,7 @@ class Numbers(Click):
         self.assert_same(said, self.said("report", self.db))
         self.assertEqual(hours, self.fleet("top", self.db, "--json").stdout)
 
+    @harness.nightly
     def test_columns_more(self):
         """Somebody has given every table a column, behind its first one: what
         is there is read as before, and more is added."""
@@ -223,16 +228,16 @@ class Numbers(Click):
         """Files are sent together: some 20 requests for all that they have, and
         at most 4 for each to know what is there. One that cannot be added does
         not keep the others out, nor a copy of one that waits."""
-        files = self.record(8)
+        files = self.record(6)
         self.fleet("init", self.db)
         before = self.queries()
-        self.fleet("add", self.db, *files[:7])
-        self.assertLess(self.queries() - before, 20 + 4 * 7)
-        shutil.copy(self.path(files[7]), self.path("copy.sprof"))
+        self.fleet("add", self.db, *files[:5])
+        self.assertLess(self.queries() - before, 20 + 4 * 5)
+        shutil.copy(self.path(files[5]), self.path("copy.sprof"))
         with open(self.path(files[0]), "rb") as whole, \
                 open(self.path("cut.sprof"), "wb") as part:
             part.write(whole.read()[:20000])
-        done = self.fleet("add", self.db, files[7], "cut.sprof", "copy.sprof",
+        done = self.fleet("add", self.db, files[5], "cut.sprof", "copy.sprof",
                           "none.sprof", files[0], code=1)
         self.assertEqual(done.stdout, "1 added, 0 updated, 2 there already, "
                          "2 not added\n")
@@ -255,6 +260,7 @@ class Numbers(Click):
 
 class Cut(Click):
 
+    @harness.nightly_too
     def test_connections(self):
         """A proxy ends connections after some bytes: a file is there whole or
         not at all, and adding again adds what is missing."""
@@ -263,7 +269,9 @@ class Cut(Click):
         self.fleet("init", self.db)
         rng = random.Random(1)
         failed = 0
-        for limit in (0, 1, 100, 300, 700, 1500, 4000, 9000, 30000):
+        limits = harness.rounds((0, 300, 1500, 4000, 30000), (
+            0, 1, 100, 300, 700, 1500, 4000, 9000, 30000))
+        for limit in limits:
             proxy = cutting_proxy(self.server.http,
                                   lambda n, limit=limit: limit + n % 7)
             self.addCleanup(proxy.close)
@@ -278,7 +286,7 @@ class Cut(Click):
             failed += done.returncode != 0
             self.assertIn(done.returncode, (0, 1), done.stderr)
             self.check_whole()
-        self.assertGreater(failed, 4)
+        self.assertGreater(failed, len(limits) // 2)
         self.fleet("add", self.db, *files)
         self.assertEqual(self.ask(COUNTED), f"3\t{whole}\n")
         self.check_report(files)
@@ -537,6 +545,7 @@ class Servers(Click):
                 time.sleep(0.1)
         self.assertIn("sent nothing for 1 s", self.refused(drip, "1s"))
 
+    @harness.nightly
     def test_an_error_amid_rows(self):
         """What goes wrong when the server has made rows is an error, and no
         row: it is the server's answer."""
