@@ -46,6 +46,8 @@ class Browser:
              "--disable-dev-shm-usage", "--disable-extensions",
              "--disable-background-networking", "--no-first-run",
              "--disable-component-update", "--hide-scrollbars",
+             # No process for a page that may come.
+             "--disable-features=SpareRendererForSitePerProcess",
              "--proxy-server=127.0.0.1:9", "--remote-debugging-pipe",
              f"--user-data-dir={self.home}",
              f"--window-size={width},{height}", "about:blank"],

@@ -154,6 +154,7 @@ class Figures(PageCase):
                     self.assertLessEqual(abs(a - b), 1e-7 * max(b, 1),
                                          (state, name, kind, seen, e))
 
+    @harness.nightly_too
     def test_every_view_and_window(self):
         path, profile = self.page("20000", period="16K")
         self.show(path)
@@ -168,18 +169,18 @@ class Figures(PageCase):
         at = {edge: f"{edges[edge]}ns" for edge in (i, j)}
         window = ("--from", at[i], "--to", at[j])
         for state, args in (
-                ("view=alloc", ()), ("view=live", ("--view", "live")),
+                (f"view=alloc&from={i}&to={j}", window),
                 ("view=peak", ("--view", "peak")),
                 ("view=leaks", ("--view", "leaks")),
                 ("view=temporary", ("--view", "temporary")),
-                (f"view=alloc&from={i}&to={j}", window),
-                (f"view=alloc&from={i}", ("--from", at[i])),
                 (f"view=live&from={i}&to={j}",
                  ("--view", "live", "--at", at[j], *window)),
+                (f"view=alloc&from={i}", ("--from", at[i])),
+                ("view=alloc", ()), ("view=live", ("--view", "live")),
                 (f"view=live&to={j}",
                  ("--view", "live", "--at", at[j], "--to", at[j])),
                 (f"view=temporary&from={i}&to={j}",
-                 ("--view", "temporary", *window))):
+                 ("--view", "temporary", *window)))[:harness.rounds(5, 10)]:
             self.show(path, state)
             self.assert_rows(profile, state, args)
         self.show(path, "metric=objects&view=live")
@@ -231,12 +232,15 @@ class Figures(PageCase):
                      for end in ("", "_lo", "_hi")], (f["name"], kind))
         return text, known
 
+    @harness.nightly_too
     def test_same_text(self):
         # at a period of 1 figures are exact, and lie between two
-        for stacks, period in ("8000", "1"), ("20000", "16K"):
+        runs = ("20000", "16K"), ("8000", "1")
+        for stacks, period in runs[:harness.rounds(1, 2)][::-1]:
             path, profile = self.page(stacks, period=period, seed="3")
             browser.open("about:blank")
-            for view in ("alloc", "peak", "temporary", "live"):
+            for view in ("alloc", "peak", "temporary", "live")[
+                    harness.rounds(1, 0):]:
                 text, known = self.assert_same_text(path, profile, view)
                 if view == "peak":
                     rows = re.search(r"\n  rows +(\S.*?) in ", text)[1]
@@ -336,6 +340,7 @@ class Figures(PageCase):
             os.path.join(self.dir, "no.html"), code=1))
         self.assertFalse(os.path.exists(os.path.join(self.dir, "no.html")))
 
+    @harness.nightly
     def test_without_frees(self):
         path, profile = self.page("20000", period="16K", frees="off")
         self.show(path)
@@ -369,6 +374,7 @@ class Use(PageCase):
         self.until("!location.hash.includes('node')")
         self.assert_quiet()
 
+    @harness.nightly
     def test_tooltip(self):
         left, top, width, _ = self.box("flame")
         browser.mouse("mouseMoved", left + width / 2, top + 19 * 4 + 5)
@@ -417,6 +423,7 @@ class Use(PageCase):
         self.assertNotIn("metric", self.state())
         self.assert_quiet()
 
+    @harness.nightly
     def test_invert(self):
         browser.run("document.getElementById('invert').click()")
         self.until("location.hash.includes('inverted')")
@@ -473,6 +480,7 @@ class Use(PageCase):
         self.until(f"location.hash.includes('to={before + 1}')")
         self.assert_quiet()
 
+    @harness.nightly
     def test_sort(self):
         for key, column in (("cum", 1), ("flat", 0)):
             self.show(self.path, "view=alloc")
@@ -506,6 +514,7 @@ class Use(PageCase):
         browser.wait("!document.getElementById('keys').open")
         self.assert_quiet()
 
+    @harness.nightly
     def test_theme(self):
         page = "getComputedStyle(document.body).backgroundColor"
         browser.scheme("light")
@@ -521,6 +530,7 @@ class Use(PageCase):
         self.assertEqual(browser.run(page), dark)
         self.assert_quiet()
 
+    @harness.nightly
     def test_narrow(self):
         browser.size(420, 800)
         self.addCleanup(browser.size, 1280, 900)

@@ -161,12 +161,14 @@ class Differences(PairCase):
         self.assertGreater(len(shown), 1)
         self.assertEqual(shown - rows, set(), text)
 
+    @harness.nightly_too
     def test_same_text(self):
         path, *files = self.gated()
-        for view in ("alloc", "live", "peak", "temporary"):
+        for view in ("alloc", "live", "peak", "temporary")[
+                :harness.rounds(2, 4)]:
             self.show(path, "" if view == "alloc" else f"view={view}")
             self.assert_same_text(files, "--view", view)
-        for level in ("90", "99.9"):
+        for level in ("99.9", "90")[:harness.rounds(1, 2)]:
             report("export", "html", files[1], "--base", files[0],
                    "--confidence", level, "-o", path)
             browser().open("about:blank")
@@ -175,10 +177,11 @@ class Differences(PairCase):
             self.assert_totals(files, level)
         self.assert_quiet()
 
+    @harness.nightly_too
     def test_every_view(self):
         path, *files = self.gated()
         self.show(path)
-        for view in VIEWS:
+        for view in VIEWS[:harness.rounds(3, 5)]:
             self.show(path, "" if view == "alloc" else f"view={view}")
             want = self.assert_changes(files, view, "--view", view)
             # What is a leak goes by age: none on a machine that was stalled.
@@ -190,11 +193,12 @@ class Differences(PairCase):
                                      told)
         self.assert_quiet()
 
+    @harness.nightly_too
     def test_levels_and_periods(self):
         path, old, new = self.pair(
             ("program_gated", OLD, {"period": "4K"}),
             ("program_gated", NEW, {"period": "16K"}))
-        for level in ("90", "99", "99.9"):
+        for level in ("90", "99", "99.9")[:harness.rounds(1, 3)]:
             report("export", "html", new, "--base", old, "--confidence", level,
                    "-o", path)
             browser().open("about:blank")
@@ -204,6 +208,7 @@ class Differences(PairCase):
         self.assertIn("different sampling periods: 4.00 KiB, 16.0 KiB",
                       self.text("notes"))
 
+    @harness.nightly
     def test_renamed(self):
         path, *files = self.pair(
             ("program_gated", OLD, {"period": "4K", "seed": "3"}),
@@ -216,6 +221,7 @@ class Differences(PairCase):
                       self.text("notes"))
         self.assert_quiet()
 
+    @harness.nightly
     def test_overloads(self):
         """Also where one side has but one of them."""
         program = "program_gated_lambdas-g"
@@ -270,6 +276,7 @@ class Differences(PairCase):
         self.assert_changes(files, "names, live", "--view", "live")
         self.assert_quiet()
 
+    @harness.nightly
     def test_other_inlining(self):
         """What moved from a function that was inlined to its caller."""
         objects = ("20000", "20000", "20000", "10000")
@@ -290,6 +297,7 @@ class Differences(PairCase):
                       "callers or callees had before", self.text("changed"))
         self.assert_quiet()
 
+    @harness.nightly
     def test_nothing_changed(self):
         path, old, _ = self.gated()
         copy = os.path.join(self.dir, "copy.sprof")
@@ -447,6 +455,7 @@ class Use(PairCase):
 class Unlike(PairCase):
     """Pairs that are hard to compare say so."""
 
+    @harness.nightly
     def test_notes(self):
         path, *_ = self.pair(
             ("program_gated", OLD, {"period": "4K"}),

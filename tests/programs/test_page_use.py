@@ -48,7 +48,8 @@ class Reader(PageCase):
 
     def tips(self, step, until=""):
         """Texts of the tooltips of the graph by row, from left to right; with
-        `until` [[point, text]] of the first that has it."""
+        `until` [[point, text]] of the first that has it from right to left,
+        where the narrow ones are."""
         return browser().run(
             "(() => { const f = document.getElementById('flame');"
             "f.scrollIntoView({block: 'center', behavior: 'instant'});"
@@ -56,14 +57,15 @@ class Reader(PageCase):
             "const t = document.getElementById('tip');"
             f"for (let y = r.top + 4; y < r.bottom; y += {ROW}) {{"
             "const found = [];"
-            f"for (let x = r.left + 1; x < r.right; x += {step}) {{"
+            f"for (let n = 0; n < r.width; n += {step}) {{"
+            f"const x = {json.dumps(until)} ? r.right - 1 - n : r.left + 1 + n;"
             "f.dispatchEvent(new PointerEvent('pointermove',"
             "{clientX: x, clientY: y}));"
             f"if (!t.hidden && {json.dumps(until)} &&"
-            f"t.innerText.includes({json.dumps(until)}))"
+            f"t.textContent.includes({json.dumps(until)}))"
             "return [[[x, y], t.innerText]];"
-            "if (!t.hidden && t.innerText != found.at(-1))"
-            "found.push(t.innerText); }"
+            f"if (!t.hidden && !{json.dumps(until)} &&"
+            "t.innerText != found.at(-1)) found.push(t.innerText); }"
             "rows.push(found); } return rows; })()")
 
     def renew(self, path, state):
@@ -106,12 +108,14 @@ class Head(Reader):
             self.assertIn(once, self.text("method"))
         self.assertTrue(self.is_hidden("losses"), self.text("notes"))
 
+    @harness.nightly
     def test_badge_of_a_file_that_lacks_something(self):
         path, _ = self.page("60000", period="256", max_file="1M")
         self.renew(path, "")
         self.assertFalse(self.is_hidden("losses"))
         self.assertRegex(self.text("losses"), r"^[0-9]+ notes?$")
 
+    @harness.nightly
     def test_resident_memory(self):
         """Of a run with no settings."""
         self.assertIn("alive, with its interval", self.text("timeline-legend"))
@@ -165,6 +169,7 @@ class Graph(Reader):
                       "new Event('scroll'))")
         self.assertTrue(self.is_hidden("tip"))
 
+    @harness.nightly
     def test_no_tooltip_stays_behind(self):
         """When the page scrolls, what it is about is elsewhere."""
         browser().mouse("mouseMoved", *self.point(3))
@@ -326,6 +331,7 @@ class Phone(Reader):
         self.until("location.hash.includes('node')")
         self.assert_quiet()
 
+    @harness.nightly
     def test_another_frame_is_a_first_tap(self):
         for row in (5, 6, 5):
             self.tap(*self.point(row, 0.2))
@@ -334,6 +340,7 @@ class Phone(Reader):
         browser().run("document.querySelector('[data-do=focus]').click()")
         self.until("location.hash.includes('focus')")
 
+    @harness.nightly
     def test_timeline(self):
         left, top, width, height = self.box("timeline")
         x, y = left + width * 0.6, top + height / 2
@@ -345,6 +352,7 @@ class Phone(Reader):
         self.until("location.hash.includes('to=')")
         self.assert_quiet()
 
+    @harness.nightly
     def test_timeline_without_room(self):
         """Hidden, or narrower than its axis, nothing is painted: it had a tick
         for every nanosecond."""
@@ -427,6 +435,7 @@ class Resident(PageCase):
         self.assertEqual(self.rows(), self.stored(path, mark)[0])
         self.assert_quiet()
 
+    @harness.nightly
     def test_on_a_phone(self):
         _, page = self.record("loaded")
         browser().size(PHONE, 844)
@@ -436,6 +445,7 @@ class Resident(PageCase):
         self.assertLessEqual(browser().run(
             "document.documentElement.scrollWidth"), PHONE)
 
+    @harness.nightly
     def test_none(self):
         page, _ = self.page("2000", period="16K")
         browser().open("about:blank")
