@@ -43,7 +43,7 @@ def pack(n):
         zlib.compress(bytes(20000))
 def outer():
     kept = []
-    for i in range(60):
+    for i in range(25):
         kept.append(hold(20))
         pack(5)
 outer()
@@ -188,6 +188,7 @@ class Runtimes(Case):
         self.assertGreaterEqual(self.share_named(profile, "outer"), 0.95)
         self.assertGreaterEqual(self.share_named(profile, "pack"), 0.95)
 
+    @harness.nightly
     def test_namesakes(self):
         """Functions of one name in two scripts are two, in any directory."""
         node = shutil.which("node")

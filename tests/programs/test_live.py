@@ -136,7 +136,7 @@ class Live(harness.Case):
         with both, or by turns."""
         checked = 0
         for target, limit in list(itertools.product(
-                TARGETS, ({}, {"max_file": "1G"})))[::harness.rounds(3, 1)]:
+                TARGETS, ({}, {"max_file": "1G"})))[::harness.rounds(5, 1)]:
             with self.subTest(target=target, **limit):
                 for _, held, profile in self.run_target(target, period=1,
                                                         **limit):
@@ -146,10 +146,10 @@ class Live(harness.Case):
 
     @harness.nightly_too
     def test_exact_over_every_allocator(self):
-        for name in harness.ALLOCATORS:
+        targets = ("program_live_shapes", "realloc"), ("program_live_threads",)
+        for number, name in enumerate(harness.ALLOCATORS):
             preload = harness.allocator(name)
-            for target in (("program_live_shapes", "realloc"),
-                           ("program_live_threads",)):
+            for target in harness.rounds(targets[number % 2:][:1], targets):
                 with self.subTest(allocator=name, target=target):
                     (_, held, profile), = self.run_target(
                         target, period=1, preload=preload)
@@ -199,8 +199,8 @@ class Live(harness.Case):
 
     @harness.nightly_too
     def test_intervals_cover(self):
-        """At 4 KiB; a leak and a cache, early and late."""
-        for target in SHAPES[0], SHAPES[2]:
+        """At 4 KiB; a cache, in the nightly list a leak, too, early and late."""
+        for target in (SHAPES[2], SHAPES[0])[:harness.rounds(1, 2)]:
             with self.subTest(target=target):
                 self.check_coverage(
                     target, lambda seed, n: n // 4 + seed % (n - n // 4))
@@ -337,5 +337,6 @@ class Heaptrack(harness.Case):
         self.check(harness.require("xmllint", "libxml2-utils"), "--noout",
                    path, has_pool=True)
 
+    @harness.nightly
     def test_cxx(self):
         self.check(harness.target("program_live_vector"), has_pool=True)

@@ -18,7 +18,7 @@ import harness
 
 TRACING = "/sys/kernel/tracing"
 PERIOD = 4096
-OBJECTS = 100000
+OBJECTS = harness.rounds(25000, 100000)
 # |z| beyond has a probability of 6e-8 with a normal distribution.
 Z_MAX = 5.4
 
@@ -167,6 +167,7 @@ class Events(harness.Case):
                         Z_MAX * spread + 8192)
         return left
 
+    @harness.nightly_too
     def test_without_a_file(self):
         result, events = self.traced(out="none")
         self.check(result, events)
@@ -175,6 +176,7 @@ class Events(harness.Case):
                          ["profiles", "profiles-1"])
         self.assertEqual(result.stderr, b"")
 
+    @harness.nightly_too
     def test_the_same_samples_as_the_file(self):
         """Each weight is the file's, rounded up or down by chance."""
         result, events = self.traced()
@@ -192,6 +194,7 @@ class Events(harness.Case):
         self.assertEqual(sum(s["freed_ns"] is None for s in samples),
                          len(left))
 
+    @harness.nightly_too
     def test_every_allocation(self):
         """At period 1 weights are sizes, and the sums are exact."""
         result, events = self.traced(period=1, out="none")

@@ -209,8 +209,9 @@ class Unwind(harness.Case):
         self.assertEqual(added, {"libsampleprof.so"})
         self.assertEqual(objects[0] - objects[1], set())
 
+    @harness.nightly_too
     def test_programs_without_frame_pointers(self):
-        for path, package, arguments, stdin in PROGRAMS:
+        for path, package, arguments, stdin in PROGRAMS[:harness.rounds(4, 9)]:
             with self.subTest(program=path):
                 command = [harness.require(path, package), *arguments]
                 bare = self.execute(*command, stdin=stdin, shim=False)
@@ -385,11 +386,13 @@ class Whole(harness.Case):
                        self.write("main.js", JAVASCRIPT), period="4K",
                        least=0.995)
 
+    @harness.nightly
     def test_java(self):
         java = harness.require("/usr/bin/java", "default-jdk-headless")
         self.run_whole(java, "-Xmx256m", self.write("Main.java", JAVA),
                        period="64K", least=0.97)
 
+    @harness.nightly
     def test_clang(self):
         self.run_whole(harness.require("/usr/bin/clang", "clang"), "-c", "-O1",
                        self.write("a.c", "int f(int a) { return a * a; }\n"),
@@ -405,6 +408,7 @@ class Whole(harness.Case):
                        cwd=self.dir)
         self.run_whole(program)
 
+    @harness.nightly
     def test_go(self):
         """Goroutines call C: from the thread's stack back to theirs."""
         source = os.path.join(os.path.dirname(os.path.abspath(__file__)),
