@@ -113,15 +113,30 @@ static int compare_entries(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
+/* Where packages have nothing: to find that out is to read all their lists. */
+static bool is_users_own(const char *path)
+{
+	static const char *const places[] = {
+		"/dev/", "/home/", "/memfd:", "/proc/", "/root/", "/tmp/"};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
+		if (strncmp(path, places[i], strlen(places[i])) == 0)
+			return true;
+	return false;
+}
+
 /* Of several packages with the file the first by name, in whichever order the
  * directory has them. */
 bool sp_package_of_debug(const char *lists, const char *path,
 			 char name[SP_PACKAGE_NAME_MAX])
 {
 	struct dirent **entries;
-	const int n = scandir(lists, &entries, is_list, compare_entries);
 	bool is_found;
+	int n;
 
+	if (is_users_own(path))
+		return false;
+	n = scandir(lists, &entries, is_list, compare_entries);
 	if (n < 0)
 		return false;
 	path = without_usr(path);

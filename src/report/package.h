@@ -13,7 +13,8 @@
 /*
  * The package with the debug symbols of the file at `path`, from the lists in
  * the directory `lists`: "libsqlite3-0-dbgsym", "libc6-dbg".  False if no
- * installed package has the file.
+ * installed package has the file; nothing is asked of files where packages have
+ * none, as in /home.
  */
 bool sp_package_of_debug(const char *lists, const char *path,
 			 char name[SP_PACKAGE_NAME_MAX]);

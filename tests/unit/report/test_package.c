@@ -12,7 +12,8 @@ static const struct {
 } lists[] = {
 	{"libz1:amd64.list", "/.\n/lib\n/lib/x/libz.so.1.2\n"},
 	{"libc6:amd64.list", "/usr/lib/x/libc.so.6\n"},
-	{"tool.list", "/usr/bin/tool\n/usr/bin/tool-more"},
+	{"tool.list", "/usr/bin/tool\n/usr/bin/tool-more\n/homes/tool\n"
+		      "/home/user/tool\n/memfd:tool\n/tmp/tool"},
 	{"tool.md5sums", "/usr/bin/other\n"},
 	{"some-suite.list", "/usr/bin/far/away/\n/usr/bin/far\n"},
 	/* Made in an order that is not that of their names. */
@@ -89,6 +90,11 @@ TEST(packages)
 	belongs_to("/usr/bin/far/away", NULL);
 	belongs_to("/far", NULL);
 	belongs_to("/opt/shared", "owner-1-dbgsym");
+	belongs_to("/homes/tool", "tool-dbgsym");
+	/* Where no package has files, whatever a list says. */
+	belongs_to("/home/user/tool", NULL);
+	belongs_to("/memfd:tool", NULL);
+	belongs_to("/tmp/tool", NULL);
 	belongs_to("/usr/bin", NULL);
 	belongs_to("", NULL);
 }
