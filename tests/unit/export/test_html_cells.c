@@ -161,7 +161,7 @@ static void check_windows(struct fixture *x, size_t cells_max,
 	assert_int_equal(cells.periods[0], R);
 	for (int view = 0; view <= SP_VIEW_TEMPORARY; view++) {
 		assert_same(a, &cells, (enum sp_view)view, 0, n_bins);
-		for (int i = 0; i < 40; i++) {
+		for (unsigned int i = 0; i < test_rounds(8, 40); i++) {
 			const unsigned int from =
 				(unsigned int)(sp_rng_next(&rng) % n_bins);
 			const unsigned int to =

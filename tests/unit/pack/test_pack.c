@@ -141,7 +141,7 @@ static size_t make_moments(uint64_t *moments)
 TEST(exact)
 {
 	events_seed(11);
-	for (size_t i = 0; i < 30; i++) {
+	for (size_t i = 0; i < test_rounds(10, 30); i++) {
 		make_events(1 + events_below(9000), 1ull << events_below(12),
 			    i % 3, i % 2 ? UINT64_MAX / 2 : events_below(3),
 			    event_steps[i % EVENT_STEPS]);
@@ -175,7 +175,7 @@ TEST(ticks)
 	uint64_t moments[MOMENTS];
 
 	events_seed(13);
-	for (size_t i = 0; i < 40; i++) {
+	for (size_t i = 0; i < test_rounds(12, 40); i++) {
 		const size_t n_samples = i % 8 ? 1 + events_below(1500) : 12000;
 		size_t exact, n;
 

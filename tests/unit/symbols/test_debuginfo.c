@@ -94,7 +94,7 @@ TEST(random_damage_is_survived)
 {
 	char path[] = "/tmp/test_debuginfo.XXXXXX";
 	int fd = mkstemp(path);
-	const unsigned int rounds = test_rounds(250, 1000);
+	const unsigned int rounds = test_rounds(60, 1000);
 	unsigned int round, i;
 	uint8_t byte;
 	off_t size;

@@ -143,16 +143,18 @@ TEST(as_they_are)
 		"v1-addresses/exit.sprof", "v1-segments/bounded.sprof",
 		"v1-segments/whole.sprof"};
 
-	/* A prime, so that every place within a record comes. */
+	/* Primes, so that every place within a record comes. */
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		cut_often(names[i], LENGTH, 2039);
+		cut_often(names[i], LENGTH, test_rounds(8161, 2039));
 }
 
 TEST(beside_every_border)
 {
 	const uint64_t bytes = whole_bytes(GOLDEN "v1-live/exit.sprof", LENGTH);
 
-	for (uint64_t at = bytes; at >= 4096; at -= 4096)
+	const uint64_t step = test_rounds(4, 1) * 4096u;
+
+	for (uint64_t at = bytes; at >= step; at -= step)
 		for (uint64_t before = 1; before <= 129; before += 64)
 			check_cut(at - before);
 }
@@ -166,7 +168,7 @@ TEST(packed)
 		"v1-packed/v1-segments-bounded.sprof.zst"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		cut_often(names[i], 0, 3);
+		cut_often(names[i], 0, test_rounds(11, 3));
 }
 
 static void check_several(size_t n_cut, const char *text)
