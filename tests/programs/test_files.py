@@ -211,9 +211,10 @@ class Files(harness.Case):
         self.assertEqual([s["alloc_objects"] for s in stretches],
                          [discarded, kept])
 
+    @harness.nightly_too
     def test_limit_of_file(self):
-        """After some hundred turns of its ring."""
-        objects = 1000000
+        """After some hundred turns of its ring, or a third of them."""
+        objects = harness.rounds(300000, 1000000)
         path = os.path.join(self.dir, "a.sprof")
         self.profiled(objects, out=path, max_file="1M")
         self.assertLessEqual(os.stat(path).st_size, 1 << 20)

@@ -227,13 +227,14 @@ class FromTheStart(hazards.Case):
         self.assertGreater(most, 200 * MIB)
         self.assertLess(most, 256 * MIB)
 
+    @harness.nightly_too
     def test_address_space_that_is_left(self):
         """What the program needs later: the file and the tables have a quarter
         each, whatever is recorded."""
         def left(**how):
             result = self.execute(
                 harness.target("program_hazard_resources"),
-                "address_space_left", 200000,
+                "address_space_left", harness.rounds(100000, 200000),
                 popen=limited(resource.RLIMIT_AS, 64 * MIB), **how)
             return result, result.values()["pieces"] * (256 << 10)
 

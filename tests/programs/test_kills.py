@@ -425,7 +425,7 @@ class Kills(harness.Case):
             self.addCleanup(harness.remove_group, group)
             with open(group + "/memory.limit_in_bytes", "w",
                       encoding="ascii") as f:
-                f.write(str(32 << 20))
+                f.write(str(24 << 20))
         except OSError as error:
             self.skipTest(f"no memory cgroup to be had: {error}")
 
