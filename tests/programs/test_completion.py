@@ -19,7 +19,9 @@ def commands():
     return listed
 
 
+@functools.cache
 def tool(name, *argv):
+    """What it says, which is the same each time."""
     done = subprocess.run([harness.tool(name), *argv], text=True,
                           capture_output=True, timeout=harness.TIMEOUT_S,
                           check=False)

@@ -260,6 +260,7 @@ class Metrics(Serve):
             list(self.metrics()["sampleprof_running"].values()), [0])
         harness.wait_until(is_as_reported)
 
+    @harness.nightly
     def test_large_at_first_sight(self):
         """Also of a large file that nobody has read a request reads little:
         whose it is and its totals.  The rest comes by itself."""

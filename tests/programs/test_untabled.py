@@ -5,6 +5,7 @@ of many shapes at five degrees of optimisation, with glibc and with musl, which
 has none itself; tables that no header leads to; and a stack that ends nowhere
 is marked."""
 
+import itertools
 import os
 import platform
 import subprocess
@@ -81,9 +82,11 @@ class Untabled(harness.Case):
         self.assertEqual(found, {(2008, None), *(
             (size, by) for size in SHAPES for by in ("main", "run_thread"))})
 
+    @harness.nightly_too
     def test_optimised(self):
         gcc = harness.require("gcc", "gcc")
-        for level in ("-O0", "-O1", "-O2", "-O3", "-Os"):
+        for level in ("-O0", "-O2", "-O1", "-O3", "-Os")[
+                :harness.rounds(2, 5)]:
             with self.subTest(level=level):
                 self.check(self.stacks_of(self.build([gcc], level, *WITHOUT)))
 
@@ -123,18 +126,20 @@ class Untabled(harness.Case):
             found.add(size)
         self.assertEqual(found, {3000, 3001})
 
+    @harness.nightly_too
     def test_without_header(self):
         """Tables that no header leads to, which the agent sorts itself: also
         where a constructor allocates before main."""
-        for compiler, options in (("gcc", ()), ("g++", ("-x", "c++"))):
-            for kind in (("-pie", "-fPIE"), ("-no-pie", "-fno-pie"),
-                         ("-pie", "-fPIE", "-Wl,-z,noseparate-code"),
-                         ("-pie", "-fPIE", "-fuse-ld=gold"),
-                         ("-pie", "-fPIE", "-fuse-ld=lld")):
-                with self.subTest(compiler=compiler, kind=kind):
-                    path = self.build_tables(compiler, "tables", *kind,
-                                             *options)
-                    self.check_tables(self.stacks_of(path), "main")
+        cases = list(itertools.product(
+            (("gcc", ()), ("g++", ("-x", "c++"))),
+            (("-pie", "-fPIE"), ("-no-pie", "-fno-pie"),
+             ("-pie", "-fPIE", "-Wl,-z,noseparate-code"),
+             ("-pie", "-fPIE", "-fuse-ld=gold"),
+             ("-pie", "-fPIE", "-fuse-ld=lld"))))
+        for (compiler, options), kind in cases[::harness.rounds(3, 1)]:
+            with self.subTest(compiler=compiler, kind=kind):
+                path = self.build_tables(compiler, "tables", *kind, *options)
+                self.check_tables(self.stacks_of(path), "main")
 
     def test_library_without_header(self):
         """One that may be unloaded."""

@@ -16,7 +16,7 @@ import time
 
 import harness
 from test_attach import voluntary_switches
-from test_fleet import Fleet, tool
+from test_fleet import VIEWS, Fleet, tool
 
 LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \S.*")
 END = re.compile(r"UTC ended: (\d+) added, (\d+) updated, (\d+) there already, "
@@ -98,6 +98,7 @@ class Watch(Fleet):
 
 class Following(Watch):
 
+    @harness.nightly_too
     def test_what_comes(self):
         """Files that are there, that come, that become whole, and that never
         will; the views say what the report says of the files."""
@@ -126,7 +127,7 @@ class Following(Watch):
         self.assertEqual(self.sums(), self.truth(files))
         self.assertEqual(self.said().count("text.sprof.zst"), 1)
         self.assertEqual(self.said().count("cannot add b.sprof"), 1)
-        self.check_same(files)
+        self.check_same(files, views=VIEWS[:harness.rounds(2, len(VIEWS))])
         # Another one finds all of them there.
         process = self.begin()
         self.look()
