@@ -149,6 +149,7 @@ class Names(Gate):
         self.check(new, old, "site(^shop::Cart::add$)=+90%")
         self.check(new, old, r"site(lambda\(long\)#2)=+5%", code=3)
 
+    @harness.nightly
     def test_numbers_that_shift(self):
         old = self.lambdas("-g", 10000, 40000, 20000, 10000)
         new = self.lambdas("-gmore", 10000, 40000, 20000, 10000)
