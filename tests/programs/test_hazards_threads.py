@@ -141,10 +141,11 @@ class Threads(hazards.Case):
             self.assertGreater(sum(s["samples"] for s in late), 20000)
             self.assertTrue(all(s in profile.stacks_with("work")
                                 for s in late))
-            # Turns and passes went on meanwhile: a thread that holds one up
-            # while it has no processor costs some samples.
-            self.assertLess(profile.lost().get("samples_file_full", 0),
-                            objects // 4)
+            # Turns and passes went on meanwhile: several times what the file
+            # holds came into it, though a thread that holds one up while it
+            # has no processor costs samples.
+            full = profile.lost().get("samples_file_full", 0)
+            self.assertGreater(objects - full, 3 * profile.samples)
 
     @harness.nightly_too
     def test_left_for_a_frame_that_nobody_writes_to(self):
