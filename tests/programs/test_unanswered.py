@@ -11,6 +11,7 @@ import subprocess
 import unittest
 import urllib.request
 
+import attaching
 import harness
 import hazards
 
@@ -265,6 +266,24 @@ class Unanswered(harness.Case):
             self.assertEqual(status, 1, said)
             self.assertRegex(said, rf"process {pid}: its (executable|"
                              r"file .*) was not answered in \d+ ms")
+
+    def test_directory_for_the_library(self):
+        """The /tmp of a process without /proc, where the library would be put:
+        it is refused without a question."""
+        folder = os.path.join(self.dir, "jail")
+        attaching.make_jail(folder, harness.target("program_idle"), "/program")
+        os.mkdir(folder + "/tmp")
+        (path, silence), = self.serve(("STOP", harness.target("program_idle")))
+        place = os.path.dirname(path)
+        subprocess.run(["mount", "--bind", place, folder + "/tmp"], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", folder + "/tmp"])
+        process = self.begin("chroot", folder, "/program", shim=False)
+        harness.wait_until(lambda: os.readlink(f"/proc/{process.pid}/exe") ==
+                           folder + "/program")
+        silence()
+        (status, _, said), = self.ask([("attach", process.pid)])
+        self.assertEqual(status, 1, said)
+        self.assertIn("no /tmp that its user may write to", said)
 
     def test_names(self):
         """A profile names its executable, which was answered for once."""
