@@ -155,8 +155,9 @@ class AtTheLimit(harness.Case):
         group.set_limit(3 * LIMIT)
         result = self.finish(process, b"x")
         self.assertEqual(result.returncode, 0)
-        # It did nothing since, and so it noticed nothing.
-        self.assertEqual(result.profile().json["memory_limit_bytes"], LIMIT)
+        # It allocates nothing since: it may look once more at its end.
+        self.assertIn(result.profile().json["memory_limit_bytes"],
+                      (LIMIT, 3 * LIMIT))
         # Near the limit of 192 MiB it looks at that again each 100 ms; the last
         # 30 MiB take 0.7 s at least.
         group.set_limit(2 * LIMIT)
