@@ -15,6 +15,7 @@ requests are larger.
 
 import errno
 import os
+import re
 import subprocess
 import unittest
 
@@ -187,6 +188,29 @@ class Counts(harness.Case):
         for name, why in refused.items():
             self.assertIn("linked into the program, and not seen: "
                           f"{name}_je_free {why}", said)
+
+    @unittest.skipUnless(harness.MACHINE == "x86_64", "other machines")
+    def test_more_allocators_in_the_program(self):
+        """Than there is room for: no other function takes it, and the first
+        one that is not looked at is told."""
+        run = self.execute(harness.target("program_refused_more"), 1)
+        settings = run.profile().settings
+        linked = settings.get("allocator.linked", "").split(", ")
+        unseen = settings["unseen"].split()
+        values = run.values()
+        beyond = re.search(r"not seen: (\S+) is one of more than 4 allocators",
+                           settings["diagnosis"])[1]
+        self.assertIn(beyond, unseen)
+        looked_at = [*linked, *unseen]
+        looked_at.remove(beyond)
+        for name in "fine", "short", "loop", "odd", "fifth":
+            self.assertEqual(values[name],
+                             (0, 2 * (f"{name}_je_malloc" in linked)), name)
+        self.assertEqual(values["long"], (0, 0))
+        self.assertEqual(len(set(looked_at) - {""}), 4, settings)
+        self.assertLessEqual(set(looked_at), {
+            f"{name}_je_malloc"
+            for name in ("fine", "short", "loop", "odd", "fifth")})
 
     @unittest.skipUnless(harness.MACHINE == "x86_64", "other machines")
     def test_kernel_refuses_in_the_program(self):

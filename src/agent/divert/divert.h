@@ -60,6 +60,10 @@ struct sp_divert_family {
 struct sp_divert_families {
 	struct sp_divert_family list[SP_DIVERT_FAMILIES];
 	unsigned int n;
+	/* The first one for which there was no room, with as much of its prefix
+	 * as fits. */
+	bool is_more;
+	char more[SP_DIVERT_PREFIX];
 };
 
 /*

@@ -308,10 +308,10 @@ bool sp_divert_begin(void (*enter)(void))
 	bool is_any = false;
 	const char *why;
 
-	if (!sp_divert_find(&families) || is_left_to_tools()) {
-		families.n = 0;
+	if (is_left_to_tools())
 		return false;
-	}
+	if (!sp_divert_find(&families))
+		return false;
 	work.enter = enter;
 	work.memory = -1;
 	why = prepare_room(&work);

@@ -156,11 +156,23 @@ static struct sp_divert_family *family_of(struct sp_divert_families *families,
 		if (strlen(f->prefix) == prefix &&
 		    memcmp(f->prefix, symbol, prefix) == 0)
 			return f;
-	if (families->n == SP_DIVERT_FAMILIES || prefix >= SP_DIVERT_PREFIX)
-		return NULL;
-	families->n++;
-	memcpy(f->prefix, symbol, prefix);
-	return f;
+	return NULL;
+}
+
+static void add_family(struct sp_divert_families *families, const char *symbol,
+		       size_t prefix)
+{
+	const size_t kept =
+		prefix < SP_DIVERT_PREFIX ? prefix : SP_DIVERT_PREFIX - 1;
+
+	if (family_of(families, symbol, prefix))
+		return;
+	if (kept == prefix && families->n < SP_DIVERT_FAMILIES)
+		memcpy(families->list[families->n++].prefix, symbol, prefix);
+	else if (!families->is_more) {
+		families->is_more = true;
+		memcpy(families->more, symbol, kept);
+	}
 }
 
 /* Without a prefix a function of one source file may be anything; the linker
@@ -169,6 +181,19 @@ static bool may_be_of_family(const ElfW(Sym) * s, size_t prefix)
 {
 	return prefix || ELF64_ST_BIND(s->st_info) != STB_LOCAL ||
 	       ELF64_ST_VISIBILITY(s->st_other) == STV_HIDDEN;
+}
+
+/* Each malloc begins a family; the others of its functions may come earlier in
+ * the table. */
+static void note_malloc(struct sp_divert_families *families,
+			const ElfW(Sym) * s, const char *symbol)
+{
+	unsigned int i;
+	size_t prefix;
+
+	if (find_name(symbol, &i, &prefix) && may_be_of_family(s, prefix) &&
+	    strcmp(sp_divert_names[i].name, "malloc") == 0)
+		add_family(families, symbol, prefix);
 }
 
 static void note_symbol(struct sp_divert_families *families,
@@ -193,7 +218,9 @@ static void note_symbol(struct sp_divert_families *families,
 }
 
 static void look_through(struct sp_divert_families *families,
-			 const struct table *symbols, const struct table *names)
+			 const struct table *symbols, const struct table *names,
+			 void (*note)(struct sp_divert_families *,
+				      const ElfW(Sym) *, const char *))
 {
 	const ElfW(Sym) *s = (const void *)symbols->at;
 	const ElfW(Sym) *end = s + symbols->bytes / sizeof(*s);
@@ -202,7 +229,7 @@ static void look_through(struct sp_divert_families *families,
 	for (; s < end; s++)
 		if (ELF64_ST_TYPE(s->st_info) == STT_FUNC &&
 		    s->st_shndx != SHN_UNDEF && s->st_name < names->bytes)
-			note_symbol(families, s, names->at + s->st_name);
+			note(families, s, names->at + s->st_name);
 }
 
 static bool has_name(const struct sp_divert_family *family, const char *name)
@@ -218,7 +245,7 @@ bool sp_divert_is_jemalloc(const struct sp_divert_family *family)
 	return has_name(family, "mallocx");
 }
 
-/* Names that end so without a malloc and a free are of something else. */
+/* A malloc without a free is something else. */
 static void keep_whole_families(struct sp_divert_families *families)
 {
 	unsigned int n = 0;
@@ -226,7 +253,7 @@ static void keep_whole_families(struct sp_divert_families *families)
 	for (unsigned int i = 0; i < families->n; i++) {
 		const struct sp_divert_family *f = &families->list[i];
 
-		if (!has_name(f, "malloc") || !has_name(f, "free"))
+		if (!has_name(f, "free"))
 			continue;
 		if (n != i)
 			families->list[n] = *f;
@@ -247,8 +274,10 @@ static void find_in(long fd, struct sp_divert_families *ret)
 		return;
 	symbols = read_table(fd, &of_symbols);
 	names = read_table(fd, &of_names);
-	if (symbols.at && names.at)
-		look_through(ret, &symbols, &names);
+	if (symbols.at && names.at) {
+		look_through(ret, &symbols, &names, note_malloc);
+		look_through(ret, &symbols, &names, note_symbol);
+	}
 	if (symbols.at)
 		sp_sys_unmap(symbols.at, symbols.bytes);
 	if (names.at)

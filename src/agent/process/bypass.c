@@ -110,6 +110,18 @@ static void explain_families(struct sp_process *process)
 
 	for (unsigned int i = 0; i < families->n; i++)
 		explain_family(process, &families->list[i]);
+	if (families->is_more) {
+		char name[SP_DIVERT_PREFIX + sizeof("malloc")];
+
+		strcpy(name, families->more);
+		strcpy(name + strlen(name), "malloc");
+		note_unseen(process, name);
+		sp_process_diagnose(
+			process,
+			"linked into the program, and not seen: ", name,
+			" is one of more than 4 allocators, of which 4 are "
+			"looked at");
+	}
 }
 
 /* ---- what stands before this library ---- */

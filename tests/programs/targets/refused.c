@@ -5,6 +5,9 @@
  * short, it jumps into its own beginning, or it has an instruction that no
  * processor of 64 bits knows, behind its end.  Prints what was asked of the
  * first one, and of how many functions of each the code is not the file's.
+ *
+ * With MORE there are two more, and functions that are called as those of six
+ * others that have no malloc.
  */
 #include <fcntl.h>
 #include <link.h>
@@ -46,6 +49,35 @@ void fine_je_free(void *p)
 	freed += p != NULL;
 }
 
+#ifdef MORE
+ALLOCATOR(fifth)
+ALLOCATOR(long_name_of_an_allocator_for_which_there_is_no_room)
+
+void fifth_je_free(void *p)
+{
+	freed += p == NULL;
+}
+
+void long_name_of_an_allocator_for_which_there_is_no_room_je_free(void *p)
+{
+	freed += p == NULL;
+}
+
+#define NONE(name)                                                             \
+	API void *name##_je_calloc(size_t n);                                  \
+	void *name##_je_calloc(size_t n)                                       \
+	{                                                                      \
+		return take(n + 1);                                            \
+	}
+
+NONE(a)
+NONE(b)
+NONE(c)
+NONE(d)
+NONE(e)
+NONE(f)
+#endif
+
 #define FUNCTION(name, code)                                                   \
 	__asm__(".pushsection .text\n\t.balign 16\n\t.globl " name "\n\t"      \
 		".hidden " name "\n\t.type " name ", @function\n" name ":\n\t" \
@@ -75,6 +107,11 @@ static const struct allocator {
 	{"short", short_je_malloc, short_je_free},
 	{"loop", loop_je_malloc, loop_je_free},
 	{"odd", odd_je_malloc, odd_je_free},
+#ifdef MORE
+	{"fifth", fifth_je_malloc, fifth_je_free},
+	{"long", long_name_of_an_allocator_for_which_there_is_no_room_je_malloc,
+	 long_name_of_an_allocator_for_which_there_is_no_room_je_free},
+#endif
 };
 
 /* Of the first program header with that address: where it is in the file. */
@@ -113,6 +150,10 @@ int main(int argc, char **argv)
 	struct truth truth = {0, 0};
 
 	EXPECT(file >= 0);
+#ifdef MORE
+	EXPECT(a_je_calloc(1) && b_je_calloc(1) && c_je_calloc(1) &&
+	       d_je_calloc(1) && e_je_calloc(1) && f_je_calloc(1));
+#endif
 	for (size_t i = 0; i < sizeof(allocators) / sizeof(*allocators); i++) {
 		const struct allocator *a = &allocators[i];
 
