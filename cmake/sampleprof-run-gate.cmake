@@ -15,6 +15,22 @@ endforeach()
 list(GET command 0 program)
 get_filename_component(name "${program}" NAME)
 
+# ---- whose profile: that of what is behind an env and its assignments ----
+if(PROGRAM)
+  set(name "${PROGRAM}")
+elseif(name STREQUAL "env")
+  set(words "${command}")
+  list(REMOVE_AT words 0)
+  set(is_value FALSE)
+  foreach(word ${words})
+    if(NOT is_value AND NOT word MATCHES "^-|=")
+      get_filename_component(name "${word}" NAME)
+      break()
+    endif()
+    string(REGEX MATCH "^-[uC]$" is_value "${word}")
+  endforeach()
+endif()
+
 # ---- run it ----
 if(DEFINED ENV{LD_PRELOAD} AND NOT "$ENV{LD_PRELOAD}" STREQUAL "")
   set(preload "${LIBRARY}:$ENV{LD_PRELOAD}")

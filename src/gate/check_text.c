@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,11 +202,16 @@ static void print_reach(FILE *out, const struct sp_finding *f)
 			       "more\n",
 			sp_text_level(SP_CHECK_POWER).text,
 			sp_figure_share(f->detectable).text);
-	if (f->period_needed)
+	if (f->period_needed) {
+		const bool is_kib = f->period_needed >= 1024;
+
 		fprintf(out,
-			INDENT "to tell, sample with a period of %s or less "
-			       "(SAMPLEPROF_PERIOD)\n",
+			INDENT "to tell, sample with run --period %" PRIu64
+			       "%s (%s or less)\n",
+			f->period_needed / (is_kib ? 1024 : 1),
+			is_kib ? "K" : "",
 			sp_text_bytes((double)f->period_needed).text);
+	}
 }
 
 static void print_finding(FILE *out, const struct sp_finding *f, double level)

@@ -307,7 +307,8 @@ static const char *why_incomplete(const struct sp_profile *profile)
 	if (profile->end == SP_PROFILE_END_KILLED)
 		return "the process was killed, or left without exit()";
 	if (profile->end == SP_PROFILE_END_EXEC)
-		return "the process executed another program";
+		return "the process executed another program: give the "
+		       "profile of that one";
 	if (!profile->exact_alloc_bytes && profile->n_samples)
 		return "the file has no exact totals";
 	return NULL;

@@ -502,7 +502,7 @@ class Statuses(Gate):
         old = self.record()
         new = self.record(seed=2)
         text = self.check(new, old, "live_bytes=+1%", code=4)
-        self.assertRegex(text, r"period of [0-9.]+ \w+ or less")
+        self.assertRegex(text, r"run --period [0-9]+K? \([0-9.]+ \w+ or less\)")
 
     def test_baseline(self):
         path = os.path.join(self.dir, "base.json")

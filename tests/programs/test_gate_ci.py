@@ -2,9 +2,9 @@
 """All blocks of docs/ci.md and all steps of action.yml, run unchanged with the
 installed programs."""
 
+import hashlib
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 
@@ -130,6 +130,10 @@ class Ci(harness.Case):
     def grow(self):
         self.put("app.c", APP.replace("malloc(200)", "malloc(260)"))
 
+    def shrink(self):
+        """As it was."""
+        self.put("app.c", APP)
+
 
 class Documented(Ci):
     """docs/ci.md, block by block."""
@@ -138,9 +142,42 @@ class Documented(Ci):
         self.shell(self.blocks("shell")[0])
         self.assertTrue(os.path.exists(os.path.join(self.work, "heap.json")))
 
+    def make(self, change):
+        change()
+        self.shell("make -s app")
+
     def test_shell(self):
-        for block in self.blocks("shell"):
-            self.assertIn("pass: 0 of 2 limits", self.shell(block))
+        """Green, red, mended; what is intended is the next baseline."""
+        blocks = self.blocks("shell")
+        self.assertEqual(len(blocks), 4)
+        for baseline, check in (blocks[:2], blocks[2:]):
+            self.make(self.shrink)
+            self.shell(baseline)
+            self.assertIn("pass: 0 of 2 limits", self.shell(check))
+            self.make(self.grow)
+            self.assertIn("REGRESSION", self.shell(check, code=3))
+            self.make(self.shrink)
+            self.assertIn("pass: 0 of 2 limits", self.shell(check))
+            self.make(self.grow)
+            self.shell(baseline)
+            self.assertIn("pass: 0 of 2 limits", self.shell(check))
+
+    def test_started_by_another(self):
+        """What is checked is the program, not who starts it."""
+        baseline, check = self.blocks("shell")[:2]
+        for command in "env A=1 ./app", "bash -c './app; true'":
+            started = [block.replace("./app", command)
+                       for block in (baseline, check)]
+            self.assertNotEqual(started, [baseline, check])
+            self.make(self.shrink)
+            self.shell(started[0])
+            self.make(self.grow)
+            self.assertIn("REGRESSION", self.shell(started[1], code=3))
+        text = self.shell("mkdir other; sampleprof run --quiet --out other env A=1 ./app;"
+                          "sampleprof-report check other/env.*.sprof "
+                          "--baseline other.json --update-baseline", code=4)
+        self.assertIn("executed another program: give the profile of that one",
+                      " ".join(text.split()))
 
     def fits(self, text):
         """On one screen."""
@@ -175,16 +212,13 @@ class Documented(Ci):
         gitlab = yaml.safe_load(self.blocks("gitlab")[0])
         for script, mark in ((steps, "::error file=heap.limits,line="),
                              (gitlab["heap"]["script"], "REGRESSION")):
-            shutil.rmtree(os.path.join(self.work, "heap"),
-                          ignore_errors=True)
-            self.put("app.c", APP)
-            for line in script:
-                self.shell(line)
-            shutil.rmtree(os.path.join(self.work, "heap"))
-            self.grow()
-            for line in script[:-1]:
-                self.shell(line)
-            self.assertIn(mark, self.shell(script[-1], code=3))
+            for change, code in ((self.shrink, 0), (self.grow, 3),
+                                 (self.shrink, 0), (self.grow, 3)):
+                change()
+                for line in script[:-1]:
+                    self.shell(line)
+                self.assertEqual(mark in self.shell(script[-1], code=code),
+                                 code == 3)
             self.assertTrue(os.path.exists(os.path.join(
                 self.work, "heap/evidence/check.txt")))
         for line in gitlab["heap"]["after_script"]:
@@ -200,6 +234,8 @@ class Documented(Ci):
         self.shell("make check-heap")
         self.grow()
         self.assertIn("REGRESSION", self.shell("make check-heap", code=2))
+        self.shrink()
+        self.shell("make check-heap")
 
     def test_cmake(self):
         self.put("CMakeLists.txt", self.blocks("cmake")[0])
@@ -212,6 +248,24 @@ class Documented(Ci):
             "cd b && ctest -R heap --output-on-failure", code=8))
         self.assertTrue(os.path.exists(os.path.join(
             self.work, "b/gate-heap/junit.xml")))
+        self.shrink()
+        self.shell("cmake --build b && cd b && ctest -R heap")
+
+    @harness.nightly
+    def test_cmake_started_by_another(self):
+        block, = self.blocks("cmake")
+        for command, more in (("env -u NONE A=1 $<TARGET_FILE:app>", ""),
+                              ("bash -c \"$<TARGET_FILE:app>; true\"",
+                               " PROGRAM app")):
+            self.shrink()
+            self.put("CMakeLists.txt", block.replace(
+                "COMMAND app", f"COMMAND {command}{more}"))
+            self.shell("rm -rf b && cmake -S . -B b && cmake --build b")
+            self.shell("cd b && SAMPLEPROF_UPDATE_BASELINE=1 ctest -R heap")
+            self.grow()
+            self.shell("cmake --build b")
+            self.assertIn("REGRESSION", self.shell(
+                "cd b && ctest -R heap --output-on-failure", code=8))
 
 
 class Action(Ci):
@@ -227,8 +281,8 @@ class Action(Ci):
         self.temp = os.path.join(self.dir, "temp")
         os.mkdir(self.temp)
 
-    def act(self, code=0, path=True, **inputs):
-        """All steps, the last of which ends with that status; what it says.
+    def act(self, code=0, path=True, last="Check", **inputs):
+        """All steps up to that one, which ends with that status; what it says.
         `path`: is sampleprof installed already?"""
         values = {}
         for name, about in self.action["inputs"].items():
@@ -242,8 +296,9 @@ class Action(Ci):
         env = {**self.environment_of(), **files, "RUNNER_TEMP": self.temp}
         if not path:
             env["PATH"] = env["PATH"].partition(":")[2]
-        *first, last = self.action["runs"]["steps"]
-        for step in (*first, last):
+        steps = self.action["runs"]["steps"]
+        last = [step["name"] for step in steps].index(last)
+        for i, step in enumerate(steps[:last + 1]):
             self.assertEqual(step["shell"], "bash")
             self.assertNotIn("${{", step["run"])
             own = {name: re.sub(r"\$\{\{ *(.*?) *\}\}",
@@ -251,7 +306,7 @@ class Action(Ci):
                    for name, value in step["env"].items()}
             text = self.run_in({**env, **own}, "bash", "--noprofile",
                                "--norc", "-eo", "pipefail", "-c", step["run"],
-                               code=code if step is last else 0)
+                               code=code if i == last else 0)
             if os.path.exists(files["GITHUB_PATH"]):
                 with open(files["GITHUB_PATH"], encoding="utf-8") as f:
                     env["PATH"] = ":".join([*f.read().split(), env["PATH"]])
@@ -287,3 +342,37 @@ class Action(Ci):
         self.act(**inputs)
         self.assertTrue(os.path.exists(os.path.join(
             self.temp, "sampleprof/bin/sampleprof")))
+
+    def test_action_url(self):
+        """Nothing of an archive is unpacked that is not the one."""
+        archive = os.path.join(self.dir, "release.tar.gz")
+        self.run_in(None, "tar", "-C", self.dir, "-czf", archive, "prefix")
+        with open(archive, "rb") as f:
+            right = hashlib.sha256(f.read()).hexdigest()
+        inputs = {"command": "./app", "limits": "heap.limits", "path": False}
+        there = os.path.join(self.temp, "sampleprof")
+        for from_where, sha256, says in (
+                ("file://" + archive, "", "a URL needs sha256:"),
+                ("file://" + archive, "0" * 64, f"its SHA-256 is {right}, not 0"),
+                (archive, "0" * 64, f"its SHA-256 is {right}, not 0")):
+            self.assertIn(says, self.act(
+                code=1, last="Install sampleprof", archive=from_where,
+                sha256=sha256, **inputs))
+            self.assertFalse(os.path.exists(there))
+        self.act(update_baseline="true", archive="file://" + archive,
+                 sha256=right.upper(), **inputs)
+        self.assertTrue(os.path.exists(there + "/bin/sampleprof"))
+
+    def test_action_started_by_another(self):
+        inputs = {"limits": "heap.limits", "period": "16K"}
+        for more in ({"command": "env -u NONE A=1 ./app"},
+                     {"command": "bash -c './app; true'", "program": "app"}):
+            self.shrink()
+            self.shell("make app")
+            self.act(update_baseline="true", **inputs, **more)
+            self.grow()
+            self.shell("make app")
+            self.act(code=3, **inputs, **more)
+        text = self.act(code=1, command="bash -c './app; true'",
+                        program="other", **inputs)
+        self.assertIn("no profile of other; there are those of: app bash", text)
