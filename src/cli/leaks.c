@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include "cli/near_function.h"
 #include "cli/options.h"
 #include "paths/answer.h"
 #include "text/lines.h"
@@ -69,6 +70,9 @@ const struct sp_command_line sp_leaks_line = {
 		 "  --granularity WHAT what a call site is: function "
 		 "(default), file, line,\n"
 		 "                     module, address\n"
+		 "  --focus, --ignore REGEX\n"
+		 "                     only call stacks with a match, without "
+		 "one\n"
 		 "  --top N            sites of each verdict; 0 shows all "
 		 "(default 10)\n"
 		 "  --json, --csv      everything as JSON; the sites as CSV\n"
@@ -87,6 +91,7 @@ const struct sp_command_line sp_leaks_line = {
 	.parts =
 		(const struct sp_argument_part[]){
 			{&group, 0},
+			PART(sp_options_filter, question),
 			PART(sp_options_functions, symbols),
 			PART(sp_options_symbols, symbols),
 			{&other_group, 0},
@@ -188,15 +193,24 @@ int sp_leaks_print(FILE *out, const struct sp_profile *profile,
 		   sp_progress_fn *progress, void *progress_arg,
 		   struct sp_error *err)
 {
+	/* Of the question the times are the judgement's. */
+	struct sp_question stacks;
 	struct sp_answer answer = {
 		.profile = profile,
+		.question = &stacks,
 		.symbols = &options->symbols,
 		.progress = progress,
 		.progress_arg = progress_arg,
 	};
 	struct sp_aggregate *aggregate;
-	int r = sp_answer_whole(&answer, options->granularity, &aggregate, err);
+	int r;
 
+	sp_question_init(&stacks);
+	stacks.filter = options->question.filter;
+	r = sp_answer_rows(&answer, SP_VIEW_ALLOC, options->granularity,
+			   &aggregate, err);
+	if (r >= 0 && !options->json && !options->csv)
+		r = sp_near_filter_error(&answer, SP_VIEW_ALLOC, err);
 	if (r >= 0)
 		r = write_verdicts(out, aggregate, options, err);
 	sp_aggregate_free(aggregate);

@@ -4,6 +4,7 @@
 #include "text/json.h"
 #include "text/lack.h"
 #include "text/table.h"
+#include "view/view_json_head.h"
 
 static void write_windows(struct sp_json *json, const char *key,
 			  const double *windows)
@@ -136,6 +137,7 @@ void sp_leaks_write_json(FILE *out, const struct sp_aggregate *aggregate,
 	sp_json_double(&json, "false_discovery_rate", SP_LEAK_RATE);
 	sp_json_u64(&json, "tested", l->judging.n_tests);
 	sp_json_u64(&json, "leaks", l->judging.n_leaks);
+	sp_view_json_filter(&json, aggregate->analysis->filter);
 	sp_json_open(&json, "all", '{');
 	write_verdict(&json, &sites->all, OF_SITES);
 	sp_json_close(&json, '}');

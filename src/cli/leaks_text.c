@@ -12,6 +12,7 @@
 #include "text/style.h"
 #include "text/text.h"
 #include "view/view_row.h"
+#include "view/view_summary.h"
 
 #define LEVEL      0.95
 #define RATE_WIDTH 31
@@ -119,7 +120,10 @@ static void print_head(const struct page *page)
 		p->end == SP_PROFILE_END_RUNNING ? " so far" : "",
 		sp_text_moment(edge[SP_GROWTH_START]).text);
 	fprintf(out, ", in %u windows\n", SP_GROWTH_WINDOWS - SP_GROWTH_START);
-	fprintf(out, "  all       %s", words_of(s->all.leak));
+	sp_view_summary_print_filter(out, page->aggregate->analysis);
+	fprintf(out, "  %-9s %s",
+		page->aggregate->analysis->filter ? "these" : "all",
+		words_of(s->all.leak));
 	if (s->all.samples) {
 		fputs(": ", out);
 		print_rate(page, &s->all);
@@ -286,7 +290,10 @@ static void print_no_leak(const struct page *page)
 			n == 1 ? "at" : "the largest at",
 			sp_text_bytes(largest).text);
 	else
-		fputs("\nNo leak was found.\n", page->out);
+		fprintf(page->out, "\nNo leak was found%s.\n",
+			page->aggregate->analysis->filter
+				? " in these call stacks"
+				: "");
 }
 
 static void print_sections(const struct page *page)

@@ -95,3 +95,49 @@ int sp_near_function_error(const struct sp_aggregate *aggregate,
 			    names.n ? ": did you mean " : "", text,
 			    names.n ? "?" : "");
 }
+
+/* ---- a filter ---- */
+
+static bool keeps_nothing(const struct sp_answer *answer)
+{
+	const struct sp_analysis *a = answer->analysis;
+	const struct sp_filter_patterns *p = &answer->question->filter;
+
+	return a->unfiltered && a->unfiltered->all.all.samples &&
+	       !a->view->all.all.samples &&
+	       (p->text[SP_FILTER_FOCUS] || p->text[SP_FILTER_SHOW] ||
+		p->text[SP_FILTER_SHOW_FROM]) &&
+	       !p->text[SP_FILTER_IGNORE] && !p->text[SP_FILTER_HIDE];
+}
+
+int sp_near_filter_error(const struct sp_answer *answer, enum sp_view fallback,
+			 struct sp_error *err)
+{
+	static const enum sp_filter_kind keeping[] = {
+		SP_FILTER_FOCUS, SP_FILTER_SHOW, SP_FILTER_SHOW_FROM};
+	const struct sp_filter_patterns *patterns = &answer->question->filter;
+	struct sp_question question = *answer->question;
+	struct sp_answer all = *answer;
+	struct sp_aggregate *aggregate;
+	size_t i = 0;
+	int r;
+
+	if (!keeps_nothing(answer))
+		return 0;
+	while (i < 2 && !patterns->text[keeping[i]])
+		i++;
+	question.filter = (struct sp_filter_patterns){{NULL}};
+	all.question = &question;
+	all.symbolizer = NULL;
+	all.filter = NULL;
+	all.analysis = NULL;
+	r = sp_answer_rows(&all, fallback, SP_BY_FUNCTION, &aggregate, err);
+	if (r >= 0) {
+		r = sp_near_function_error(aggregate,
+					   sp_filter_name(keeping[i]),
+					   patterns->text[keeping[i]], err);
+		sp_aggregate_free(aggregate);
+	}
+	sp_answer_done(&all);
+	return r;
+}

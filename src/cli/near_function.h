@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "paths/aggregate.h"
+#include "paths/answer.h"
 
 /*
  * -ENOENT and *err: no function of the aggregate matches the pattern, which
@@ -12,3 +12,11 @@
 int sp_near_function_error(const struct sp_aggregate *aggregate,
 			   const char *option, const char *pattern,
 			   struct sp_error *err);
+
+/*
+ * A pattern of an analysed answer that keeps nothing is mistyped: -ENOENT and
+ * *err, which proposes others.  0: the filter keeps something, or it is right
+ * to keep nothing.  `fallback` is that of sp_answer_analyse().
+ */
+int sp_near_filter_error(const struct sp_answer *answer, enum sp_view fallback,
+			 struct sp_error *err);

@@ -494,53 +494,6 @@ static int print_page(const struct page *page, struct sp_error *err)
 	return print_functions(page, err);
 }
 
-/* A pattern that keeps nothing is mistyped: -ENOENT and *err, which proposes
- * others. */
-static int fail_no_match(const struct page *page, enum sp_view fallback,
-			 struct sp_error *err)
-{
-	static const enum sp_filter_kind keeping[] = {
-		SP_FILTER_FOCUS, SP_FILTER_SHOW, SP_FILTER_SHOW_FROM};
-	const struct sp_filter_patterns *patterns =
-		&page->options->question.filter;
-	struct sp_question question = page->options->question;
-	struct sp_answer all = *page->answer;
-	struct sp_aggregate *aggregate;
-	size_t i = 0;
-	int r;
-
-	while (i < 2 && !patterns->text[keeping[i]])
-		i++;
-	question.filter = (struct sp_filter_patterns){{NULL}};
-	all.question = &question;
-	all.symbolizer = NULL;
-	all.filter = NULL;
-	all.analysis = NULL;
-	r = sp_answer_analyse(&all, fallback, err);
-	if (r >= 0)
-		r = sp_answer_aggregate(&all, SP_BY_FUNCTION, &aggregate, err);
-	if (r >= 0) {
-		r = sp_near_function_error(aggregate,
-					   sp_filter_name(keeping[i]),
-					   patterns->text[keeping[i]], err);
-		sp_aggregate_free(aggregate);
-	}
-	sp_answer_done(&all);
-	return r;
-}
-
-static bool keeps_nothing(const struct page *page)
-{
-	const struct sp_analysis *a = page->analysis;
-	const struct sp_filter_patterns *p = &page->options->question.filter;
-
-	return a->unfiltered && a->unfiltered->all.all.samples &&
-	       !a->view->all.all.samples &&
-	       (p->text[SP_FILTER_FOCUS] || p->text[SP_FILTER_SHOW] ||
-		p->text[SP_FILTER_SHOW_FROM]) &&
-	       !p->text[SP_FILTER_IGNORE] && !p->text[SP_FILTER_HIDE];
-}
-
 /* The text fitted to the screen. */
 static int print_fitted(struct page *page, struct sp_error *err)
 {
@@ -587,8 +540,8 @@ int sp_page_print(FILE *out, const struct sp_profile *profile,
 	sp_text_set_ascii(options->ascii && is_text);
 	r = sp_answer_analyse(&answer, fallback, err);
 	page.analysis = answer.analysis;
-	if (r >= 0 && is_text && keeps_nothing(&page))
-		r = fail_no_match(&page, fallback, err);
+	if (r >= 0 && is_text)
+		r = sp_near_filter_error(&answer, fallback, err);
 	if (r >= 0)
 		r = is_text ? print_fitted(&page, err) : print_page(&page, err);
 	sp_answer_done(&answer);

@@ -156,22 +156,33 @@ static int sum_both(const struct sp_checker *c, const struct sp_limit *limit,
 	return r;
 }
 
+static bool matches_none(const struct sp_checker *c,
+			 const struct sp_limit *limit,
+			 const struct sp_frame_set *only)
+{
+	const size_t n = c->pair->paths->frames.n_entries;
+
+	for (size_t i = 0; limit->pattern && i < n; i++)
+		if (only->has[i])
+			return false;
+	return limit->pattern;
+}
+
 /* A pattern that matches nothing is a typing error, or its functions are gone;
- * if samples are missing, it may be due to that. */
+ * if samples are missing, it may be due to that.  A maximum is kept by what
+ * does not allocate. */
 static int check_pattern(const struct sp_checker *c,
 			 const struct sp_limit *limit,
 			 const struct sp_frame_set *only)
 {
 	const struct sp_caveats *can = &c->check->caveats;
-	const size_t n = c->pair->paths->frames.n_entries;
 	char line[32] = "";
 
-	if (!limit->pattern || !n || can->doubtful || can->old_incomplete ||
-	    can->new_incomplete || can->names.are_missing)
+	if (limit->is_cap || !matches_none(c, limit, only) ||
+	    !c->pair->paths->frames.n_entries || can->doubtful ||
+	    can->old_incomplete || can->new_incomplete ||
+	    can->names.are_missing)
 		return 0;
-	for (size_t i = 0; i < n; i++)
-		if (only->has[i])
-			return 0;
 	if (limit->file)
 		snprintf(line, sizeof(line), "line %u: ", limit->line);
 	return sp_error_set(c->err, -EINVAL, limit->file,
@@ -251,6 +262,23 @@ static bool doubt_names(const struct sp_checker *c, struct sp_finding *f,
 	return true;
 }
 
+/* It may be misspelt, too. */
+static void explain_none(struct sp_finding *f)
+{
+	const char *what =
+		f->limit->kind == SP_LIMIT_SITE ? "function" : "module";
+
+	if (f->verdict == SP_VERDICT_PASS)
+		snprintf(f->why, sizeof(f->why),
+			 "no %s on a recorded call path matches the pattern",
+			 what);
+	else
+		sp_check_cannot_tell(f,
+				     "no %s on a sampled call path matches: a "
+				     "smaller period may show some",
+				     what);
+}
+
 static int check_amount(const struct sp_checker *c, struct sp_finding *f)
 {
 	const struct sp_limit *limit = f->limit;
@@ -274,6 +302,8 @@ static int check_amount(const struct sp_checker *c, struct sp_finding *f)
 		    &new, &noise);
 	if (limit->is_cap) {
 		judge_cap(c, f, &new);
+		if (matches_none(c, limit, &only))
+			explain_none(f);
 	} else {
 		judge_change(c, f, &old, &new, &noise);
 		look_ahead(c, f, &old, &new, &noise);

@@ -45,44 +45,60 @@ static int add_culprit(struct sp_finding *f, const struct sp_leak_rate *rate)
 	return 0;
 }
 
-/* For one run; *longest: the length that would decide all open functions. */
-static int judge_run(struct sp_finding *f, const struct sp_summary *run,
-		     uint64_t *longest_ns, size_t *n_unknown)
+struct tally {
+	uint64_t longest_ns; /* a run that decides all open functions */
+	size_t n_unknown;    /* those for which that is not known */
+	size_t n_matched;    /* those that the pattern means */
+};
+
+static int judge_rate(struct sp_finding *f, const struct sp_leak_rate *rate,
+		      struct tally *tally)
 {
 	const double cap = f->limit->cap;
+	const bool is_leak = rate->verdict == SP_LEAK_LEAK;
+
+	if ((!is_leak && rate->verdict != SP_LEAK_UNDECIDED) ||
+	    rate->per_s.hi <= cap)
+		return 0;
+	if (is_leak && rate->per_s.lo > cap)
+		return add_culprit(f, rate);
+	f->n_undecided++;
+	tally->n_unknown += !is_leak && !rate->longer_ns;
+	if (rate->longer_ns > tally->longest_ns)
+		tally->longest_ns = rate->longer_ns;
+	return 0;
+}
+
+static int judge_run(struct sp_finding *f, const struct sp_summary *run,
+		     struct tally *tally, struct sp_error *err)
+{
+	const struct sp_pattern *pattern = f->limit->pattern;
 
 	for (size_t i = 0; i < run->n_leak_rates; i++) {
 		const struct sp_leak_rate *rate = &run->leak_rates[i];
-		const bool is_leak = rate->verdict == SP_LEAK_LEAK;
-		int r;
+		int r = pattern ? sp_pattern_search_full(pattern, rate->name,
+							 err)
+				: 1;
 
-		if ((!is_leak && rate->verdict != SP_LEAK_UNDECIDED) ||
-		    rate->per_s.hi <= cap)
-			continue;
-		if (!is_leak || rate->per_s.lo <= cap) {
-			f->n_undecided++;
-			*n_unknown += !is_leak && !rate->longer_ns;
-			if (rate->longer_ns > *longest_ns)
-				*longest_ns = rate->longer_ns;
-			continue;
+		if (r > 0) {
+			tally->n_matched++;
+			r = judge_rate(f, rate, tally);
 		}
-		r = add_culprit(f, rate);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-static void say_undecided(struct sp_finding *f, uint64_t longest_ns,
-			  size_t n_unknown)
+static void say_undecided(struct sp_finding *f, const struct tally *tally)
 {
-	if (longest_ns && !n_unknown)
+	if (tally->longest_ns && !tally->n_unknown)
 		sp_check_cannot_tell(f,
 				     "%zu function%s may leak more: runs that "
 				     "are %s longer would decide",
 				     f->n_undecided,
 				     sp_text_plural(f->n_undecided),
-				     sp_text_duration(longest_ns).text);
+				     sp_text_duration(tally->longest_ns).text);
 	else
 		sp_check_cannot_tell(f,
 				     "%zu function%s may leak more: longer "
@@ -94,8 +110,8 @@ static void say_undecided(struct sp_finding *f, uint64_t longest_ns,
 int sp_check_leaks(const struct sp_checker *c, struct sp_finding *f)
 {
 	const struct sp_side *new = &c->pair->new;
-	uint64_t longest_ns = 0;
-	size_t room = 1, n_unknown = 0;
+	struct tally tally = {.n_matched = 0};
+	size_t room = 1;
 	int r = 0;
 
 	for (size_t i = 0; i < new->n; i++) {
@@ -113,7 +129,7 @@ int sp_check_leaks(const struct sp_checker *c, struct sp_finding *f)
 	if (!f->culprits)
 		return -ENOMEM;
 	for (size_t i = 0; r >= 0 && i < new->n; i++)
-		r = judge_run(f, new->run[i], &longest_ns, &n_unknown);
+		r = judge_run(f, new->run[i], &tally, c->err);
 	if (r < 0)
 		return r;
 	qsort(f->culprits, f->n_culprits, sizeof(*f->culprits),
@@ -126,7 +142,10 @@ int sp_check_leaks(const struct sp_checker *c, struct sp_finding *f)
 			 "bytes a second: %zu function%s, see sampleprof leaks",
 			 f->n_culprits, sp_text_plural(f->n_culprits));
 	} else if (f->n_undecided) {
-		say_undecided(f, longest_ns, n_unknown);
+		say_undecided(f, &tally);
+	} else if (!tally.n_matched && f->limit->pattern) {
+		snprintf(f->why, sizeof(f->why),
+			 "no function that allocates matches the pattern");
 	}
 	return 0;
 }

@@ -24,7 +24,8 @@ static const char *const names[SP_LIMIT_KINDS] = {
 
 #define KNOWN                                                                  \
 	"alloc_bytes, alloc_objects, peak_bytes, live_bytes, "                 \
-	"temporary_bytes, leak_rate, sites, site(REGEX), module(REGEX)"
+	"temporary_bytes, leak_rate, leak_rate(REGEX), sites, site(REGEX), "   \
+	"module(REGEX)"
 
 bool sp_limit_is_exact(const struct sp_limit *limit)
 {
@@ -153,9 +154,11 @@ static int parse_pattern(struct sp_limit *limit, char *open,
 	return r;
 }
 
-static bool has_pattern(enum sp_limit_kind kind)
+static bool may_have_pattern(enum sp_limit_kind kind, bool has)
 {
-	return kind == SP_LIMIT_SITE || kind == SP_LIMIT_MODULE;
+	const bool needs = kind == SP_LIMIT_SITE || kind == SP_LIMIT_MODULE;
+
+	return has == needs || kind == SP_LIMIT_LEAK_RATE;
 }
 
 static int parse_name(struct sp_limit *limit, struct sp_error *err)
@@ -173,7 +176,7 @@ static int parse_name(struct sp_limit *limit, struct sp_error *err)
 	for (int i = 0; i < SP_LIMIT_KINDS; i++) {
 		if (strlen(names[i]) != n ||
 		    strncmp(names[i], limit->name, n) != 0 ||
-		    has_pattern((enum sp_limit_kind)i) != (open != NULL))
+		    !may_have_pattern((enum sp_limit_kind)i, open != NULL))
 			continue;
 		limit->kind = (enum sp_limit_kind)i;
 		return open ? parse_pattern(limit, open, err) : 0;

@@ -20,6 +20,7 @@
  *   alloc_bytes@load = +1%       in the phase "load"
  *   sites@load = +10%&64K        likewise, each function by itself
  *   leak_rate = 10K              no function leaks more in a second
+ *   leak_rate(^(?!cache_)) = 0   none with such a name leaks at all
  */
 enum sp_limit_kind {
 	SP_LIMIT_ALLOC_BYTES,
@@ -38,8 +39,9 @@ struct sp_limit {
 	enum sp_limit_kind kind;
 	char *text; /* as written, without white space around it */
 	char *name; /* what stands before the '=' */
-	struct sp_pattern *pattern; /* of SITE and MODULE, else NULL */
-	char *phase;                /* NULL: the whole run */
+	struct sp_pattern
+		*pattern; /* of SITE and MODULE, perhaps of LEAK_RATE */
+	char *phase;      /* NULL: the whole run */
 	bool is_cap; /* `cap`, and no baseline is needed; else `allowance` */
 	double cap;
 	struct sp_allowance allowance;

@@ -273,7 +273,7 @@ static void put_selection(struct sp_json *json, const struct sp_analysis *a)
 	sp_json_close(json, '}');
 }
 
-static void put_filter(struct sp_json *json, const struct sp_filter *filter)
+void sp_view_json_filter(struct sp_json *json, const struct sp_filter *filter)
 {
 	const struct sp_filter_patterns *patterns;
 
@@ -315,7 +315,7 @@ void sp_view_json_head(struct sp_json *json,
 
 	put_run(json, a);
 	put_selection(json, a);
-	put_filter(json, a->filter);
+	sp_view_json_filter(json, a->filter);
 	put_method(json, aggregate);
 	sp_view_notes_json(json, a, aggregate);
 }

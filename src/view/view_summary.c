@@ -476,8 +476,7 @@ static size_t count_stacks(const struct sp_sums *sums, size_t n)
 	return count;
 }
 
-/* The patterns in force, and the rest of the view that they leave. */
-static void print_filter(FILE *out, const struct sp_analysis *a)
+void sp_view_summary_print_filter(FILE *out, const struct sp_analysis *a)
 {
 	const size_t n = a->profile->n_stacks;
 	const struct sp_filter_patterns *patterns;
@@ -595,6 +594,6 @@ void sp_view_summary_print_view(FILE *out, const struct sp_analysis *a)
 	print_subset(out, a);
 	putc('\n', out);
 	print_other_peak(out, a);
-	print_filter(out, a);
+	sp_view_summary_print_filter(out, a);
 	print_selected(out, a);
 }

@@ -498,6 +498,18 @@ class Statuses(Gate):
                     "--update-baseline", code=1)
         self.check(new, base, "alloc_bytes=+3%")
 
+    def test_maximum_of_nothing(self):
+        """A function that does not allocate keeps any maximum; where that
+        was sampled, the interval has to keep it."""
+        for period, limit, code, words in (
+                ("1", "site(^no_such$)=0", 0, "no function on a recorded"),
+                ("1", "module(no_such)=0", 0, "no module on a recorded"),
+                ("4K", "site(^no_such$)=0", 4, "a smaller period"),
+                ("4K", "site(^no_such$)=1M", 0, "no function on a recorded")):
+            run = self.record(period=period, seed=3)
+            done = self.report("check", run, "--limit", limit, code=code)
+            self.assertIn(words, " ".join(done.split()))
+
     def test_too_few_samples(self):
         old = self.record()
         new = self.record(seed=2)

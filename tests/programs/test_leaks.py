@@ -89,6 +89,29 @@ class Leaks(harness.Case):
         self.assertLessEqual(max(map(len, text.splitlines())), 80, text)
         _, sites = judged(out, "--granularity", "module")
         self.assertIn("program_leaky", " ".join(sites))
+        self.check_chosen(out)
+
+    def check_chosen(self, out):
+        """Known leaks are left out, by leaks and by a limit."""
+        for option, verdict in (("--focus", "leak"), ("--ignore", None)):
+            answer, sites = judged(out, option, "^handle$")
+            self.assertEqual(answer["filter"][option[2:]], "^handle$")
+            self.assertEqual("handle" in sites, verdict == "leak")
+            self.assertEqual(answer["leaks"], int(verdict == "leak"))
+        text = leaks(out, "--ignore", "^handle$")[1]
+        self.assertRegex(text, r"filter +--ignore '\^handle\$': \d+ of \d+ ")
+        self.assertIn("No leak was found in these call stacks.", text)
+        code, _, err = leaks(out, "--focus", "^hendle$")
+        self.assertEqual(code, 1)
+        self.assertIn("did you mean handle?", err)
+        for limit, code, words in (
+                ("leak_rate(^(?!handle$))=1M", 0, "pass"),
+                ("leak_rate(^handle$)=1", 3, "handle"),
+                ("leak_rate(^nothing$)=0", 0,
+                 "no function that allocates matches")):
+            done = harness.run_report("check", out, "--limit", limit)
+            self.assertEqual(done.returncode, code, done.stdout)
+            self.assertIn(words, done.stdout.decode())
 
     def test_tidy(self):
         """What is freed at the end was lost until then."""
