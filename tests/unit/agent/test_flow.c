@@ -250,6 +250,30 @@ TEST(forms)
 	}
 }
 
+/* What is pushed in front of them moves a frame that goes by the stack pointer,
+ * and not one that goes by the frame pointer. */
+TEST(by_frame_pointer)
+{
+	/* push %rax; push %rax; leave; ret */
+	static const uint8_t leave[] = {0x50, 0x50, 0xc9, 0xc3};
+	/* push %rax; mov %rbp, %rsp; pop %rbp; ret */
+	static const uint8_t mov[] = {0x50, 0x48, 0x89, 0xec, 0x5d, 0xc3};
+	const struct sp_slice codes[] = {{leave, leave + sizeof(leave), false},
+					 {mov, mov + sizeof(mov), false}};
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
+		for (int pushed = 1; pushed >= 0; pushed--) {
+			sp_flow_onwards(&flow, codes[i],
+					(uintptr_t)(codes[i].at + !pushed));
+			assert_int_equal(flow.n, 1);
+			assert_int_equal(flow.frames[0].rule.kind, SP_CFI_BP);
+			assert_int_equal(flow.frames[0].rule.cfa_bytes, 16);
+			assert_int_equal(flow.frames[0].rule.bp_bytes, -16);
+			assert_true(flow.frames[0].is_sure);
+		}
+	}
+}
+
 /* A call that does not return, and behind it what another way jumps to. */
 TEST(behind_call)
 {
