@@ -46,7 +46,16 @@ class Start(Compiled):
                                   preload=library, env=env)
             self.assertEqual((result.stdout, result.stderr), (b"hello\n", b""))
             profile = self.profile_of(result).require_samples(200)
-            self.assertEqual(profile.lost(), {})
+            lost = profile.lost()
+            bare = sum(stack["samples"] for stack in profile.stacks
+                       if any(f["module"] is None for f in stack["frames"]))
+            # Both threads meet libunwind in their first walk, once each: one
+            # that would wait long for the other has its bare address.
+            if env and lost.pop("modules_not_recorded", 0):
+                self.assertLessEqual(bare, 1)
+            else:
+                self.assertEqual(bare, 0)
+            self.assertEqual(lost, {})
             self.assertGreaterEqual(profile.allocated_under("main")[1], 200)
         self.bites("early", "plain", 200, preload=library)
 
