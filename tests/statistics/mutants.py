@@ -277,9 +277,9 @@ mutant("rows_not_shown_in_tables", ESTIMATE, "tables",
        "half * chance_of_samples(row, lo * hits)", "half", program="simulated")
 # Rows of one sample are not counted, and yet those of two may miss as if they
 # were.
-mutant("all_rows_may_miss", ESTIMATE, "tables",
+mutant("all_rows_may_miss", ESTIMATE, "test_rows_of_two_samples",
        "return row->samples_min > 1\n", "return row->samples_min > 99\n",
-       program="simulated")
+       program="test_estimate")
 # Each class held against its total, however few samples it has.
 mutant("each_class_alone", ESTIMATE, "Pareto 1.1",
        "(double)population->low[i].bytes >= enough",

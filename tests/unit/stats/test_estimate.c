@@ -455,6 +455,21 @@ TEST(rows_that_are_shown)
 	}
 }
 
+/* (E19) Rows that hold all at once count with two samples: m = 2 in (E41). */
+TEST(rows_of_two_samples)
+{
+	const struct sp_profile p = profile_of();
+	const struct sp_estimation how = {SP_METHOD_P3, 0.9, NULL, 2};
+	struct sp_class_sums t = class_sums_of(&p, 5, 16);
+	const double lo = sp_estimate_bytes(&how, &t).lo, x = lo / R0;
+
+	assert_true(x > 1);
+	assert_close(lo,
+		     sp_lower_bytes_p3(&t.all, 0.05 * (1 - exp(-x) * (1 + x))),
+		     1e-3);
+	sp_class_sums_free(&t);
+}
+
 /* (E44) What was allocated bounds estimates, also where totals are not used
  * otherwise; other methods, and damaged files, do without. */
 TEST(no_more_than_was_allocated)
