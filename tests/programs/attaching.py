@@ -57,18 +57,25 @@ def make_jail(folder, program, at=None):
 
 
 def members(session):
-    """The processes that began in that session, but for zombies: the command
-    and its worker."""
-    found = []
+    """The processes that began in that session, but for zombies, each with its
+    process group: the command, its worker, and of both the child that asks for
+    files (base/deputy.h)."""
+    found = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/stat", encoding="latin-1") as f:
-                state, _, _, of = f.read().rpartition(")")[2].split()[:4]
+                state, _, group, of = f.read().rpartition(")")[2].split()[:4]
         except OSError:
             continue
         if int(of) == session and state != "Z":
-            found.append(int(pid))
+            found[int(pid)] = int(group)
     return found
+
+
+def worker_of(command):
+    """The one that leads a process group of its own; None: not yet."""
+    return next((pid for pid, group in members(command).items()
+                 if pid == group != command), None)
 
 
 def traced_threads(pid):

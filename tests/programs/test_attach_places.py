@@ -148,7 +148,7 @@ class Killed(Case):
                              start_new_session=True)
         self.addCleanup(command.communicate)
         self.addCleanup(command.kill)
-        harness.wait_until(lambda: len(attaching.members(command.pid)) > 1)
+        harness.wait_until(lambda: attaching.worker_of(command.pid))
         return command
 
     def talk_that_holds(self):
@@ -161,8 +161,8 @@ class Killed(Case):
         talk = self.talk_that_holds()
         command = self.start_long(talk)
         os.killpg(command.pid, signal.SIGSTOP)
-        harness.wait_until(lambda: attaching.members(command.pid) ==
-                           [command.pid])
+        harness.wait_until(lambda: set(attaching.members(
+            command.pid).values()) == {command.pid})
         self.assertEqual(attaching.traced_threads(talk.pid), [])
         os.killpg(command.pid, signal.SIGCONT)
         self.assertEqual(command.wait(timeout=harness.TIMEOUT_S), 1)
@@ -204,7 +204,7 @@ class Killed(Case):
             if b" again" not in stderr:
                 break
         self.assertIn(b"process %d has ended" % talk.pid, stderr)
-        self.assertEqual(attaching.members(command.pid), [])
+        self.assertEqual(attaching.members(command.pid), {})
         self.assertEqual(os.listdir(self.out), [])
 
     @harness.nightly
@@ -212,12 +212,11 @@ class Killed(Case):
         """That does not move for 5 s: the command ends it."""
         talk = self.talk_that_holds()
         command = self.start_long(talk)
-        worker, = set(attaching.members(command.pid)) - {command.pid}
-        os.kill(worker, signal.SIGSTOP)
+        os.kill(attaching.worker_of(command.pid), signal.SIGSTOP)
         stdout, stderr = command.communicate(timeout=harness.TIMEOUT_S)
         self.assertEqual((command.returncode, stdout), (1, b""))
         self.assertIn(b"it was let go: try again", stderr)
-        self.assertEqual(attaching.members(command.pid), [])
+        self.assertEqual(attaching.members(command.pid), {})
         self.assertEqual(attaching.traced_threads(talk.pid), [])
         self.assertEqual(talk.say("drop")[0], "dropped")
         self.check_round(talk)
@@ -459,7 +458,7 @@ class Process(Case):
         self.addCleanup(command.communicate)
         self.addCleanup(command.kill)
         harness.wait_until(lambda: command.poll() is not None or
-                           len(attaching.members(command.pid)) > 1)
+                           attaching.worker_of(command.pid))
         command.kill()
         harness.wait_until(lambda: not attaching.members(command.pid))
         os.waitpid(thread, WALL)
@@ -494,7 +493,7 @@ class Process(Case):
             # Its worker has begun.  A thread may be traced for too short a
             # time to be seen.
             harness.wait_until(lambda c=command: c.poll() is not None or
-                               len(attaching.members(c.pid)) > 1)
+                               attaching.worker_of(c.pid))
             talk.process.send_signal(signal.SIGSTOP)
             said = command.communicate(timeout=harness.TIMEOUT_S)
             talk.process.send_signal(signal.SIGCONT)

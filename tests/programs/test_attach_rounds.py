@@ -194,7 +194,7 @@ class Restless(Case):
         time.sleep(draw.random() * MOMENT_S)
         victims = [command.pid]
         if draw.random() < 0.3:
-            victims = attaching.members(command.pid)
+            victims = list(attaching.members(command.pid))
         self.send(number, victims)
         if number == signal.SIGSTOP:
             time.sleep(draw.random() * MOMENT_S)
