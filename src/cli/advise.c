@@ -197,7 +197,9 @@ struct sp_advise_row sp_advise_row(const struct sp_advice *a,
 {
 	const double period = (double)period_bytes;
 	const double rate =
-		sp_period_model_samples(&a->sizes, period) / a->seconds;
+		a->has_rates ? sp_period_model_samples(&a->sizes, period) /
+				       a->seconds
+			     : NAN;
 
 	return (struct sp_advise_row){
 		.period_bytes = period_bytes,
@@ -325,7 +327,8 @@ static void fill_advice(struct sp_advice *a, const struct sp_analysis *analysis)
 	a->samples = all->samples;
 	a->period_bytes = all->period_bytes;
 	a->is_mixed = all->period_min_bytes < all->period_bytes;
-	a->seconds = fmax(1, (double)a->profile->duration_ns) * 1e-9;
+	a->seconds = (double)a->profile->duration_ns * 1e-9;
+	a->has_rates = a->profile->duration_ns >= SP_PROFILE_RATE_NS;
 }
 
 int sp_advise_new(const struct sp_aggregate *aggregate,

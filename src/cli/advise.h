@@ -63,6 +63,7 @@ struct sp_advise_site {
 /* What a period gives, if the program does again what it did. */
 struct sp_advise_row {
 	uint64_t period_bytes;
+	/* Rates; NAN of a run that is too short for them. */
 	double samples_per_s;
 	double processor; /* share of one */
 	double bytes_per_hour;
@@ -78,7 +79,8 @@ struct sp_advice {
 	const struct sp_profile *profile;        /* borrowed */
 	const struct sp_advise_options *options; /* borrowed */
 	uint64_t samples;
-	double seconds;               /* > 0 */
+	double seconds;
+	bool has_rates;               /* the run was long enough for them */
 	uint64_t period_bytes;        /* of now, the largest; 1: everything */
 	bool is_mixed;                /* there were shorter ones */
 	uint64_t try_bytes;           /* period to record with first; 0: none */

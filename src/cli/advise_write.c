@@ -78,13 +78,15 @@ static struct sp_text_cell number_cell(size_t position)
 static void print_row(FILE *out, const struct sp_advice *a,
 		      const struct sp_advise_row *r)
 {
-	fprintf(out, "%c%11s  %9s  %7s  %9s  %7s",
+	fprintf(out, "%c%11s",
 		r->period_bytes == a->period_bytes ? '*' : ' ',
-		sp_text_size(r->period_bytes).text,
-		rate_text(r->samples_per_s).text,
-		sp_text_percent(r->processor, 1).text,
-		sp_text_bytes(r->bytes_per_hour).text,
-		error_text(r->error_all).text);
+		sp_text_size(r->period_bytes).text);
+	if (a->has_rates)
+		fprintf(out, "  %9s  %7s  %9s",
+			rate_text(r->samples_per_s).text,
+			sp_text_percent(r->processor, 1).text,
+			sp_text_bytes(r->bytes_per_hour).text);
+	fprintf(out, "  %7s", error_text(r->error_all).text);
 	if (a->n_told)
 		fprintf(out, "  %7s", error_text(r->error_first).text);
 	if (a->n_told > 1)
@@ -97,8 +99,11 @@ static void print_rows(FILE *out, const struct sp_advice *a)
 	fprintf(out,
 		"\nErrors in another such run: half of the 95 %% interval, "
 		"relative to the bytes of\n\n"
-		"%12s  %9s  %7s  %9s  %7s",
-		"period", "samples/s", "CPU", "file/h", "all");
+		"%12s",
+		"period");
+	if (a->has_rates)
+		fprintf(out, "  %9s  %7s  %9s", "samples/s", "CPU", "file/h");
+	fprintf(out, "  %7s", "all");
 	if (a->n_told)
 		fprintf(out, "  %7s", number_cell(a->first).text);
 	if (a->n_told > 1)
@@ -109,8 +114,12 @@ static void print_rows(FILE *out, const struct sp_advice *a)
 	fprintf(out,
 		"  *: the period of this recording; no. N: function N of the "
 		"table below;\n  any 1%%: at most, for a function with 1 %% of "
-		"the bytes;\n  CPU: of one processor, %.2f us for a sample\n",
-		SP_ADVISE_SAMPLE_NS * 1e-3);
+		"the bytes%s\n",
+		a->has_rates ? ";" : "");
+	if (a->has_rates)
+		fprintf(out,
+			"  CPU: of one processor, %.2f us for a sample\n",
+			SP_ADVISE_SAMPLE_NS * 1e-3);
 }
 
 static void print_setting(FILE *out, const struct sp_advice *a,
@@ -118,10 +127,14 @@ static void print_setting(FILE *out, const struct sp_advice *a,
 {
 	const struct sp_advise_row row = sp_advise_row(a, period_bytes);
 
+	fprintf(out, "SAMPLEPROF_PERIOD=%s", setting_cell(period_bytes).text);
+	if (!a->has_rates) {
+		putc('\n', out);
+		return;
+	}
 	fprintf(out,
-		"SAMPLEPROF_PERIOD=%s: %s samples/s, %s of a processor,\n"
+		": %s samples/s, %s of a processor,\n"
 		"      %s of file in an hour\n",
-		setting_cell(period_bytes).text,
 		rate_text(row.samples_per_s).text,
 		sp_text_percent(row.processor, 1).text,
 		sp_text_bytes(row.bytes_per_hour).text);
@@ -198,10 +211,17 @@ static void print_notes(FILE *out, const struct sp_advice *a)
 
 	fputs("\nnotes:\n  - errors are those of samples alone; totals "
 	      "by "
-	      "size make many intervals narrower\n"
-	      "  - a run that is twice as long needs half as many samples per "
-	      "second\n",
+	      "size make many intervals narrower\n",
 	      out);
+	if (a->has_rates)
+		fputs("  - a run that is twice as long needs half as many "
+		      "samples per second\n",
+		      out);
+	else
+		fputs("  - the run was too short for samples per second, "
+		      "processor time and growth of the file: a millisecond "
+		      "is the least\n",
+		      out);
 	if (a->n_told < a->n_sites)
 		fprintf(out,
 			"  - %zu of the functions: fewer than %d samples, "

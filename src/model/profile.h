@@ -281,6 +281,9 @@ struct sp_info { /* "key=value" facts and settings stored in the file */
 	const char *value; /* untrusted text */
 };
 
+/* Less has no rates: the start of the library takes half of that. */
+#define SP_PROFILE_RATE_NS 1000000
+
 struct sp_profile {
 	const char *path; /* of the profile file, or words for several */
 	uint32_t owner;   /* the user whose file that is, if it is one */

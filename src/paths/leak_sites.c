@@ -145,9 +145,14 @@ int sp_leak_sites_new(const struct sp_aggregate *aggregate, uint64_t from_ns,
 		      struct sp_error *err)
 {
 	const struct sp_profile *p = aggregate->analysis->profile;
-	struct sp_leak_sites *s = calloc(1, sizeof(*s));
+	struct sp_leak_sites *s;
 	int r = -ENOMEM;
 
+	if (p->duration_ns < SP_PROFILE_RATE_NS && !p->is_timeless)
+		return sp_error_set(err, -ENODATA, p->path,
+				    "the run is too short for rates: less than "
+				    "a millisecond");
+	s = calloc(1, sizeof(*s));
 	if (!s)
 		return sp_error_set(err, r, p->path, "not enough memory");
 	r = sp_leaks_new(p, aggregate->row_of_stack, aggregate->n_functions,

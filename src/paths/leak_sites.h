@@ -40,7 +40,8 @@ struct sp_leak_sites {
 
 /*
  * `aggregate` has all allocations, and is borrowed.  Times and errors are those
- * of sp_leaks_new(). 0 and *ret, to be freed by the caller.
+ * of sp_leaks_new(); -ENODATA also if the run is too short for rates.  0 and
+ * *ret, to be freed by the caller.
  */
 int sp_leak_sites_new(const struct sp_aggregate *aggregate, uint64_t from_ns,
 		      uint64_t to_ns, struct sp_leak_sites **ret,

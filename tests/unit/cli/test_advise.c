@@ -2,6 +2,9 @@
 /* The advice on a period, against profiles made by hand. */
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cli/advise.h"
 #include "support/report_fixture.h"
@@ -174,6 +177,61 @@ TEST(rows)
 		assert_close(rows[i].error_all, T / sqrt(rate * 3.25), 1e-2);
 		assert_true(rows[i].error_first == rows[i].error_last);
 	}
+}
+
+static const char *written(const struct advised *a)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	assert_int_equal(sp_advise_write(out, a->advice), 0);
+	assert_int_equal(fclose(out), 0);
+	at_test_end(free, text);
+	return text;
+}
+
+static struct advised *advised_of(uint64_t run_ns)
+{
+	struct advised *a = advised_new(R);
+
+	add(a, SMALL, 100, 64);
+	a->x->profile.duration_ns = run_ns;
+	advise(a);
+	assert_true(sp_advise_can_tell(a->advice));
+	return a;
+}
+
+/* No rates of such a run, whatever is printed of it; its errors stand. */
+TEST(too_short_for_rates)
+{
+	static const uint64_t runs_ns[] = {0, 1, 999999};
+	static const char *const rates[] = {"samples/s", "CPU", "file/h",
+					    "of a processor", "in an hour"};
+
+	for (size_t i = 0; i < sizeof(runs_ns) / sizeof(*runs_ns); i++) {
+		struct advised *a = advised_of(runs_ns[i]);
+		const struct sp_advise_row row = a->advice->rows[0];
+		const char *text = written(a);
+
+		assert_true(isnan(row.samples_per_s));
+		assert_true(isnan(row.processor));
+		assert_true(isnan(row.bytes_per_hour));
+		assert_true(row.error_all > 0);
+		for (size_t k = 0; k < sizeof(rates) / sizeof(*rates); k++)
+			assert_null(strstr(text, rates[k]));
+		assert_non_null(strstr(text, "SAMPLEPROF_PERIOD=128K\n"));
+		assert_non_null(strstr(text, "too short for samples per "));
+		a->options.json = true;
+		text = written(a);
+		assert_non_null(strstr(text, "\"samples_per_s\": null"));
+		assert_null(strstr(text, "too short"));
+		a->options.json = false;
+		a->options.csv = true;
+		assert_non_null(strstr(written(a), "\n8192,,,,0."));
+	}
+	assert_non_null(strstr(written(advised_of(1000000)), "samples/s"));
 }
 
 /* What has too few samples is listed, and nothing is said of it. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions with their verdicts, of a made run: which rows there are and in
  * which order, their rates, the call stack that keeps most; and the text. */
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -125,6 +126,26 @@ TEST(rate)
 			    0.999 * loses->per_s.value &&
 		    loses->per_mib.value * mib / s.sites->seconds <
 			    1.001 * loses->per_s.value);
+	drop(&s);
+}
+
+/* Growth by the second is not told of a run of less than a millisecond. */
+TEST(too_short_for_rates)
+{
+	struct sp_leak_sites *sites;
+	struct sp_error err;
+	struct scene s;
+
+	make(&s);
+	s.fixture->profile.duration_ns = 999999;
+	assert_int_equal(sp_leak_sites_new(s.aggregate, SP_NEVER, SP_NEVER,
+					   &sites, &err),
+			 -ENODATA);
+	assert_non_null(strstr(err.message, "too short for rates"));
+	s.fixture->profile.duration_ns = 1000000;
+	assert_int_equal(
+		sp_leak_sites_new(s.aggregate, 0, 999999, &sites, &err), 0);
+	sp_leak_sites_free(sites);
 	drop(&s);
 }
 
