@@ -78,8 +78,7 @@ static struct sp_text_cell number_cell(size_t position)
 static void print_row(FILE *out, const struct sp_advice *a,
 		      const struct sp_advise_row *r)
 {
-	fprintf(out, "%c%11s",
-		r->period_bytes == a->period_bytes ? '*' : ' ',
+	fprintf(out, "%c%11s", r->period_bytes == a->period_bytes ? '*' : ' ',
 		sp_text_size(r->period_bytes).text);
 	if (a->has_rates)
 		fprintf(out, "  %9s  %7s  %9s",
@@ -117,8 +116,7 @@ static void print_rows(FILE *out, const struct sp_advice *a)
 		"the bytes%s\n",
 		a->has_rates ? ";" : "");
 	if (a->has_rates)
-		fprintf(out,
-			"  CPU: of one processor, %.2f us for a sample\n",
+		fprintf(out, "  CPU: of one processor, %.2f us for a sample\n",
 			SP_ADVISE_SAMPLE_NS * 1e-3);
 }
 

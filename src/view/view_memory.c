@@ -7,23 +7,29 @@
 #include "text/lack.h"
 #include "text/text.h"
 
-/* Answers the most common question: why top and ps have another figure. */
+/* Answers the most common question: why top and ps have another figure.  There
+ * is nothing to compare with where the live bytes are not known. */
 void sp_view_memory_print_rss(FILE *out, const struct sp_analysis *a)
 {
 	const enum sp_view view = a->selection.view;
 	const struct sp_profile *p = a->profile;
 	const char *unseen = sp_lack_unseen(sp_profile_unseen(p));
+	const struct sp_class_sums *sums =
+		view == SP_VIEW_LIVE && a->live ? &a->live->all : a->whole;
 
 	if (!p->n_rss || p->samples_of != SP_SAMPLES_ALLOCATED ||
 	    (view != SP_VIEW_LIVE && view != SP_VIEW_PEAK))
 		return;
-	fprintf(out,
-		"  RSS       %s at its peak, %s last: what it has beyond live "
-		"bytes is %s%sallocator overhead, freed memory that the "
-		"allocator keeps, stacks, code, mapped files\n",
+	fprintf(out, "  RSS       %s at its peak, %s last",
 		sp_text_bytes((double)sp_analysis_peak_rss(p)).text,
-		sp_text_bytes((double)p->rss[p->n_rss - 1].rss_bytes).text,
-		unseen ? unseen : "", unseen ? ", " : "");
+		sp_text_bytes((double)p->rss[p->n_rss - 1].rss_bytes).text);
+	if (!sums->is_unknown)
+		fprintf(out,
+			": what it has beyond live bytes is %s%sallocator "
+			"overhead, freed memory that the allocator keeps, "
+			"stacks, code, mapped files",
+			unseen ? unseen : "", unseen ? ", " : "");
+	putc('\n', out);
 }
 
 /* Beyond it malloc returns NULL, which few programs survive. */

@@ -371,6 +371,12 @@ TEST_BETWEEN(rss, setup, page_teardown)
 					"live bytes is allocator overhead, ");
 	page_choose(page, SP_VIEW_ALLOC);
 	assert_has_not(print(page, HEADER), "RSS");
+	/* frees were lost: there is nothing to compare with */
+	page_choose(page, SP_VIEW_LIVE);
+	page->x->profile.losses[SP_LOSS_FREE_DROPPED] = UINT32_MAX;
+	assert_has_not(print(page, HEADER), "beyond live bytes");
+	assert_has(page->text, "\n  RSS       90.0 MiB at its peak, "
+			       "1.00 MiB last\n");
 }
 
 TEST_BETWEEN(lifetimes, setup, page_teardown)
