@@ -75,16 +75,28 @@ static void print_frames(FILE *out, const struct sp_aggregate *aggregate,
 		fputs("    ... its callers are not known\n", out);
 }
 
-/* From a minute on as the head has the length of the run. */
-static void print_age(FILE *out, uint64_t ns, uint64_t error_ns)
+/* The library reads its clock once in a microsecond.  In between its times only
+ * tell which event came first: a nanosecond or two for each. */
+#define CLOCK_NS 1000
+
+static uint64_t least_age(const struct sp_profile *p)
 {
+	return p->time_error_ns > CLOCK_NS ? p->time_error_ns : CLOCK_NS;
+}
+
+/* From a minute on as the head has the length of the run. */
+static void print_age(FILE *out, uint64_t ns, const struct sp_profile *p)
+{
+	const uint64_t error_ns =
+		ns < CLOCK_NS ? least_age(p) : p->time_error_ns;
+
 	fputs(ns < 60000000000 ? sp_text_moment_within(ns, error_ns).text
 			       : sp_text_duration(ns).text,
 	      out);
 }
 
 static void print_quantiles(FILE *out, const struct sp_lifetime *lifetime,
-			    uint64_t error_ns, uint64_t known_ns)
+			    const struct sp_profile *p, uint64_t known_ns)
 {
 	const bool is_known = known_ns == SP_NEVER;
 
@@ -95,14 +107,15 @@ static void print_quantiles(FILE *out, const struct sp_lifetime *lifetime,
 		return;
 	}
 	fputs("median ", out);
-	print_age(out, lifetime->median_ns, error_ns);
+	print_age(out, lifetime->median_ns, p);
 	if (lifetime->p90_ns == SP_NEVER) {
 		fprintf(out, ", less than 90 %% freed%s",
 			is_known ? " in the run" : " as far as is known");
 		return;
 	}
-	fputs(lifetime->p90_ns < error_ns ? ", 90 % " : ", 90 % at most ", out);
-	print_age(out, lifetime->p90_ns, error_ns);
+	fputs(lifetime->p90_ns < least_age(p) ? ", 90 % " : ", 90 % at most ",
+	      out);
+	print_age(out, lifetime->p90_ns, p);
 }
 
 /* Of all objects of the stack, whichever of them the view shows. */
@@ -114,7 +127,7 @@ static void print_lifetime(FILE *out, const struct sp_lifetime *lifetime,
 	if (!lifetime->samples)
 		return;
 	fputs("    lifetime: ", out);
-	print_quantiles(out, lifetime, p->time_error_ns, whole.known_ns);
+	print_quantiles(out, lifetime, p, whole.known_ns);
 	fprintf(out, ", %s alive %s\n",
 		sp_text_percent(lifetime->alive_share, 1).text,
 		whole.known_ns == SP_NEVER ? "at the end" : "when last known");

@@ -394,6 +394,30 @@ TEST_BETWEEN(lifetimes, setup, page_teardown)
 	assert_has_not(print(*test_state, STACKS), "lifetime");
 }
 
+/* Below the step of the library's clock a lifetime is no number of its. */
+TEST_BETWEEN(lifetimes_within_a_step_of_the_clock, setup, page_teardown)
+{
+	struct page *page = *test_state;
+	size_t n = 0;
+
+	for (size_t i = 0; i < page->x->profile.n_samples; i++) {
+		struct sp_sample *s = &page->x->profile.samples[i];
+
+		if (s->freed_ns != SP_NEVER)
+			s->freed_ns = s->born_ns + (n++ % 3 ? 1 : 1100);
+	}
+	assert_has(print(page, STACKS),
+		   "    lifetime: median < 1 us, 90 % at most 1.100 us, ");
+	for (size_t i = 0; i < page->x->profile.n_samples; i++) {
+		struct sp_sample *s = &page->x->profile.samples[i];
+
+		if (s->freed_ns != SP_NEVER)
+			s->freed_ns = s->born_ns + 999;
+	}
+	assert_has(print(page, STACKS),
+		   "    lifetime: median < 1 us, 90 % < 1 us, ");
+}
+
 TEST_OF(struct page *page, notes, setup, page_teardown)
 {
 	struct sp_profile *p = &page->x->profile;
