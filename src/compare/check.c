@@ -262,13 +262,40 @@ static bool doubt_names(const struct sp_checker *c, struct sp_finding *f,
 	return true;
 }
 
+/* Has a function no name, so that it may be the one that is meant?  Those
+ * of the C library and the loader have no names without its debug files. */
+static bool has_unnamed(const struct sp_checker *c)
+{
+	static const char *const systems[] = {"libc.so", "ld-", "libc.musl"};
+	const struct sp_paths *paths = c->pair->paths;
+
+	for (uint32_t i = 0; i < paths->frames.n_entries; i++) {
+		const char *name = sp_paths_name(paths, i);
+		bool is_system = false;
+		size_t bytes;
+
+		if (strcmp(sp_paths_function(name, &bytes), SP_PATHS_UNKNOWN) !=
+		    0)
+			continue;
+		for (size_t k = 0; k < sizeof(systems) / sizeof(*systems); k++)
+			is_system |= bytes && strncmp(name, systems[k],
+						      strlen(systems[k])) == 0;
+		if (!is_system)
+			return true;
+	}
+	return false;
+}
+
 /* It may be misspelt, too. */
-static void explain_none(struct sp_finding *f)
+static void explain_none(const struct sp_checker *c, struct sp_finding *f)
 {
 	const char *what =
 		f->limit->kind == SP_LIMIT_SITE ? "function" : "module";
 
-	if (f->verdict == SP_VERDICT_PASS)
+	if (f->limit->kind == SP_LIMIT_SITE && has_unnamed(c))
+		sp_check_cannot_tell(f, "no function matches, but some have no "
+					"names");
+	else if (f->verdict == SP_VERDICT_PASS)
 		snprintf(f->why, sizeof(f->why),
 			 "no %s on a recorded call path matches the pattern",
 			 what);
@@ -303,7 +330,7 @@ static int check_amount(const struct sp_checker *c, struct sp_finding *f)
 	if (limit->is_cap) {
 		judge_cap(c, f, &new);
 		if (matches_none(c, limit, &only))
-			explain_none(f);
+			explain_none(c, f);
 	} else {
 		judge_change(c, f, &old, &new, &noise);
 		look_ahead(c, f, &old, &new, &noise);

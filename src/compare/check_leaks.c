@@ -49,7 +49,23 @@ struct tally {
 	uint64_t longest_ns; /* a run that decides all open functions */
 	size_t n_unknown;    /* those for which that is not known */
 	size_t n_matched;    /* those that the pattern means */
+	size_t n_unnamed; /* those that it may mean, and that may leak more */
 };
+
+/* "app+0x1149": its name is not known. */
+static bool is_unnamed(const struct sp_leak_rate *rate)
+{
+	const char *plus = strrchr(rate->name, '+');
+
+	return plus && strncmp(plus, "+0x", 3) == 0;
+}
+
+static bool may_leak_more(const struct sp_leak_rate *rate, double cap)
+{
+	return (rate->verdict == SP_LEAK_LEAK ||
+		rate->verdict == SP_LEAK_UNDECIDED) &&
+	       rate->per_s.hi > cap;
+}
 
 static int judge_rate(struct sp_finding *f, const struct sp_leak_rate *rate,
 		      struct tally *tally)
@@ -57,8 +73,7 @@ static int judge_rate(struct sp_finding *f, const struct sp_leak_rate *rate,
 	const double cap = f->limit->cap;
 	const bool is_leak = rate->verdict == SP_LEAK_LEAK;
 
-	if ((!is_leak && rate->verdict != SP_LEAK_UNDECIDED) ||
-	    rate->per_s.hi <= cap)
+	if (!may_leak_more(rate, cap))
 		return 0;
 	if (is_leak && rate->per_s.lo > cap)
 		return add_culprit(f, rate);
@@ -83,6 +98,8 @@ static int judge_run(struct sp_finding *f, const struct sp_summary *run,
 		if (r > 0) {
 			tally->n_matched++;
 			r = judge_rate(f, rate, tally);
+		} else if (!r && is_unnamed(rate)) {
+			tally->n_unnamed += may_leak_more(rate, f->limit->cap);
 		}
 		if (r < 0)
 			return r;
@@ -143,6 +160,9 @@ int sp_check_leaks(const struct sp_checker *c, struct sp_finding *f)
 			 f->n_culprits, sp_text_plural(f->n_culprits));
 	} else if (f->n_undecided) {
 		say_undecided(f, &tally);
+	} else if (tally.n_unnamed) {
+		sp_check_cannot_tell(f, "functions without names may leak "
+					"more");
 	} else if (!tally.n_matched && f->limit->pattern) {
 		snprintf(f->why, sizeof(f->why),
 			 "no function that allocates matches the pattern");

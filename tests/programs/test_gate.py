@@ -7,6 +7,7 @@ import io
 import json
 import os
 import shutil
+import subprocess
 
 import harness
 from gate import BASE, Gate
@@ -509,6 +510,17 @@ class Statuses(Gate):
             run = self.record(period=period, seed=3)
             done = self.report("check", run, "--limit", limit, code=code)
             self.assertIn(words, " ".join(done.split()))
+
+    def test_maximum_without_names(self):
+        """What has no name may be what is meant."""
+        program = os.path.join(self.dir, "stripped")
+        subprocess.run(["strip", "-o", program,
+                        harness.target("program_gated")], check=True)
+        path = self.execute(program, "a:128:2000", period="1",
+                            seed=3).profile().require_samples(100).path
+        done = self.report("check", path, "--limit", "site(^site_a$)=0",
+                           code=4)
+        self.assertIn("no function matches, but some have no names", done)
 
     def test_too_few_samples(self):
         old = self.record()

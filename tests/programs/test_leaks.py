@@ -113,6 +113,19 @@ class Leaks(harness.Case):
             self.assertEqual(done.returncode, code, done.stdout)
             self.assertIn(words, done.stdout.decode())
 
+    def test_limit_without_names(self):
+        """What has no name may be what is meant."""
+        program = os.path.join(self.dir, "stripped")
+        subprocess.run(["strip", "-o", program,
+                        harness.target("program_leaky")], check=True)
+        path = self.execute(program, period=1).profile().path
+        for limit, code, words in (("leak_rate=1", 3, "stripped+0x"),
+                                   ("leak_rate(^handle$)=1", 4,
+                                    "functions without names may leak more")):
+            done = harness.run_report("check", path, "--limit", limit)
+            self.assertEqual(done.returncode, code, done.stdout)
+            self.assertIn(words, done.stdout.decode())
+
     def test_tidy(self):
         """What is freed at the end was lost until then."""
         out, truth, _ = self.serve("tidy")
