@@ -103,7 +103,7 @@ static long ask_looker(long fd, const struct sp_look *look)
 static void record_look(uint64_t time_ns, uint64_t bytes)
 {
 	char key[40] = "ledger.";
-	struct sp_lane *lane = sp_lane_take(&sp_thread.lane_hint);
+	struct sp_lane *lane = sp_lane_take_for_fact(&sp_thread.lane_hint);
 
 	if (!lane) {
 		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);

@@ -124,12 +124,22 @@ bool sp_recorder_open_file(struct sp_thread *t)
 	return is_open;
 }
 
+/* NULL: what is missing then is counted. */
+static struct sp_lane *take_for_fact(struct sp_thread *t)
+{
+	struct sp_lane *lane = sp_lane_take_for_fact(&t->lane_hint);
+
+	if (!lane)
+		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
+	return lane;
+}
+
 /* A thread that opens the file at this moment describes the process after the
  * file is open, and we look for the file after `constructed`: one of us, or
  * both, writes the late facts. */
 void sp_recorder_describe_late(struct sp_thread *t)
 {
-	struct sp_lane *lane = sp_lane_take(&t->lane_hint);
+	struct sp_lane *lane = take_for_fact(t);
 
 	if (!lane)
 		return;
@@ -159,7 +169,7 @@ void sp_recorder_describe_end(struct sp_thread *t, bool is_detached)
 
 	if (process->has_no_file && !process->is_sandboxed)
 		sp_diag_say_losses(PROBE_LOSSES);
-	lane = sp_lane_take(&t->lane_hint);
+	lane = take_for_fact(t);
 	if (!lane)
 		return;
 	if (sp_writer_is_open() && is_detached)
@@ -175,11 +185,9 @@ void sp_recorder_crowded(void)
 
 	if (atomic_exchange(&has_said_crowded, true))
 		return;
-	lane = sp_lane_take(&sp_thread.lane_hint);
-	if (!lane) {
-		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
+	lane = take_for_fact(&sp_thread);
+	if (!lane)
 		return;
-	}
 	say_moment(lane, "crowded_ns", sp_writer_time());
 	sp_lane_give(lane);
 }

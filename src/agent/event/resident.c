@@ -54,10 +54,12 @@ static __attribute__((noinline)) uint64_t resident_bytes(void)
 static void record_limit(uint64_t now_ns, uint64_t bytes)
 {
 	char key[48] = "limit.memory.", digits[24];
-	struct sp_lane *lane = sp_lane_take(&sp_thread.lane_hint);
+	struct sp_lane *lane = sp_lane_take_for_fact(&sp_thread.lane_hint);
 
-	if (!lane)
+	if (!lane) {
+		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
 		return;
+	}
 	strcpy(key + strlen(key), sp_diag_decimal(digits, now_ns));
 	sp_diag_decimal(digits, bytes == SP_MEMORY_LIMIT_NONE ? 0 : bytes);
 	sp_writer_info(lane, key, digits, strlen(digits));

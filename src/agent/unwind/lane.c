@@ -6,6 +6,7 @@
 #include "agent/sys/poison.h"
 
 #define CACHE_LINE 64
+#define FOR_FACTS  (SP_LANES - 1) /* the last lane */
 
 static_assert(SP_LANES <= UINT8_MAX, "a number of a lane is a byte");
 
@@ -21,36 +22,48 @@ static _Atomic unsigned int n_used; /* lanes [0, n_used) were ever taken */
 static const char closed;           /* holds those that nobody is to take */
 static _Atomic bool is_closed;
 
+static bool take(unsigned int n)
+{
+	const void *nobody = NULL;
+	unsigned int used = atomic_load_explicit(&n_used, memory_order_relaxed);
+	_Atomic uint32_t *takes = &lanes[n].takes;
+
+	if (atomic_load_explicit(&words[n].holder, memory_order_relaxed) ||
+	    !atomic_compare_exchange_strong_explicit(
+		    &words[n].holder, &nobody, &sp_thread, memory_order_acquire,
+		    memory_order_relaxed))
+		return false;
+	while (used <= n &&
+	       !atomic_compare_exchange_weak(&n_used, &used, n + 1))
+		;
+	/* The holder alone writes it. */
+	atomic_store_explicit(
+		takes, 1 + atomic_load_explicit(takes, memory_order_relaxed),
+		memory_order_relaxed);
+	return true;
+}
+
 struct sp_lane *sp_lane_take(uint8_t *hint)
 {
-	unsigned int first = *hint % SP_LANES;
-	unsigned int used = atomic_load_explicit(&n_used, memory_order_relaxed);
+	const unsigned int first = *hint % FOR_FACTS;
 
-	for (unsigned int i = 0; i < SP_LANES; i++) {
+	for (unsigned int i = 0; i < FOR_FACTS; i++) {
 		/* Back to lane 0 first, so that few lanes are in use. */
-		unsigned int n = i == 0 ? first : i - (i <= first);
-		struct sp_lane *lane = &lanes[n];
-		const void *nobody = NULL;
+		const unsigned int n = i == 0 ? first : i - (i <= first);
 
-		if (!atomic_load_explicit(&words[n].holder,
-					  memory_order_relaxed) &&
-		    atomic_compare_exchange_strong_explicit(
-			    &words[n].holder, &nobody, &sp_thread,
-			    memory_order_acquire, memory_order_relaxed)) {
-			while (used <= n && !atomic_compare_exchange_weak(
-						    &n_used, &used, n + 1))
-				;
+		if (take(n)) {
 			*hint = (uint8_t)n;
-			/* The holder alone writes it. */
-			atomic_store_explicit(
-				&lane->takes,
-				1 + atomic_load_explicit(&lane->takes,
-							 memory_order_relaxed),
-				memory_order_relaxed);
-			return lane;
+			return &lanes[n];
 		}
 	}
 	return NULL;
+}
+
+struct sp_lane *sp_lane_take_for_fact(uint8_t *hint)
+{
+	struct sp_lane *lane = sp_lane_take(hint);
+
+	return lane || !take(FOR_FACTS) ? lane : &lanes[FOR_FACTS];
 }
 
 void sp_lane_give(struct sp_lane *lane)

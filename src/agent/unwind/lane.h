@@ -21,9 +21,11 @@
  * the number of threads nor with their births.
  *
  * A lane is taken by try-lock and never waited for: a thread that finds none
- * drops its sample and counts it.
+ * drops its sample and counts it.  The last lane is for what is said once of the
+ * process, also while all others are taken: `detach` has stopped their threads
+ * then, perhaps in the middle of a sample.
  */
-#define SP_LANES        64
+#define SP_LANES        65
 #define SP_LANE_DEPTH   (SP_FORMAT_FRAMES_MAX)
 #define SP_LANE_RETURNS 256 /* a power of two */
 
@@ -101,6 +103,9 @@ struct sp_lane {
 /* A free lane, preferably the one the caller last had (*hint), or NULL.
  * Context: sampled. */
 struct sp_lane *sp_lane_take(uint8_t *hint);
+
+/* The same for a fact of the process: the last lane, if no other is free. */
+struct sp_lane *sp_lane_take_for_fact(uint8_t *hint);
 void sp_lane_give(struct sp_lane *lane);
 
 /* The calling thread has left those that it holds, in the middle of whatever:

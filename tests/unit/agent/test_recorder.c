@@ -182,19 +182,29 @@ TEST_BETWEEN(missed, begin, end)
 /* Nowhere to write: counted; and what has no record is not in the live set. */
 TEST_BETWEEN(no_lane, begin, end)
 {
-	struct sp_lane *lanes[SP_LANES];
+	struct sp_lane *lanes[SP_LANES], *last;
 	uint8_t hint = 0;
+	size_t n = 0;
 
 	sample(&object[0], 10);
-	for (int i = 0; i < SP_LANES; i++)
-		lanes[i] = sp_lane_take(&hint);
+	while ((lanes[n] = sp_lane_take(&hint)))
+		n++;
 	sp_recorder_free(&object[0]);
 	assert_int_equal(losses(SP_LOSS_FREE_DROPPED), 1);
 	sample(&object[1], 10);
 	assert_int_equal(losses(SP_LOSS_NO_LANE), 1);
 	assert_false(sp_filter_may_have(&object[1]));
-	for (int i = 0; i < SP_LANES; i++)
-		sp_lane_give(lanes[i]);
+	/* What is said once of the process: those that have the lanes may be
+	 * stopped. */
+	last = sp_lane_take_for_fact(&hint);
+	sp_recorder_describe_end(&sp_thread, false);
+	assert_int_equal(losses(SP_LOSS_RECORD_DROPPED), 1);
+	sp_lane_give(last);
+	sp_recorder_describe_end(&sp_thread, true);
+	while (n)
+		sp_lane_give(lanes[--n]);
+	assert_int_equal(losses(SP_LOSS_RECORD_DROPPED), 1);
+	assert_non_null(sp_profile_info(load(), "detached_ns"));
 	assert_int_equal(sp_thread.writing, 0);
 }
 
