@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -122,13 +123,17 @@ static void answer(void *room, int to, const struct sp_deputy_call *call,
 		close(fd);
 }
 
-/* Until the parent kills it, or has ended itself. */
-static void be_child(void *room, int to)
+/* Until the parent kills it, or has ended itself.  A child that is stopped then
+ * would see no end of the parent's descriptor. */
+static void be_child(void *room, int to, pid_t parent)
 {
 	struct sp_deputy_call call = {0};
 	int got[2];
 	size_t n;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		syscall(SYS_exit_group, 0);
 	close_all_but(to);
 	while (receive_all(to, &call, sizeof(call), got, &n))
 		answer(room, to, &call, got, n);
@@ -220,6 +225,7 @@ static struct sp_deputy spare;
  * of signals are ours, and would run twice. */
 static pid_t start_child(void *room, int to)
 {
+	const pid_t parent = getpid();
 	sigset_t all, before;
 	pid_t child;
 
@@ -227,7 +233,7 @@ static pid_t start_child(void *room, int to)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	child = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
 	if (child == 0)
-		be_child(room, to);
+		be_child(room, to, parent);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return child;
 }
@@ -247,6 +253,7 @@ static int start_deputy(struct sp_deputy *ret)
 		return -ENOMEM;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0) {
 		ret->owner = getpid();
+		ret->thread = gettid();
 		ret->user = our_user();
 		ret->to = pair[0];
 		ret->pid = start_child(ret->room, pair[1]);
@@ -281,13 +288,20 @@ static void end(struct sp_deputy *d)
 	let_go(d);
 }
 
+/* The first thread ends last; that of another lives as long as that one. */
+static bool is_of_process(const struct sp_deputy *d)
+{
+	return d->thread == d->owner;
+}
+
 int sp_deputy_take(struct sp_deputy *ret)
 {
 	pthread_mutex_lock(&lock);
 	*ret = spare;
 	spare.pid = 0;
 	pthread_mutex_unlock(&lock);
-	if (ret->pid && ret->owner == getpid() && ret->user == our_user())
+	if (ret->pid && ret->owner == getpid() && ret->user == our_user() &&
+	    (is_of_process(ret) || ret->thread == gettid()))
 		return 0;
 	if (ret->pid)
 		end(ret);
@@ -309,8 +323,10 @@ void sp_deputy_release(struct sp_deputy *d)
 	if (!d->pid)
 		return;
 	pthread_mutex_lock(&lock);
-	other = spare;
-	spare = *d;
+	if (!spare.pid || is_of_process(d)) {
+		other = spare;
+		spare = *d;
+	}
 	pthread_mutex_unlock(&lock);
 	if (other.pid)
 		end(&other);

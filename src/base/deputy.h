@@ -10,8 +10,8 @@
  * left to it.  It is no thread, since a process does not end before its threads
  * do.  It has a copy of our memory, as after fork(), and shares `room` alone;
  * it has no descriptor of ours, so that no reader of a pipe waits for its end.
- * A child that has answered makes the next call, too; it ends with us.  Offline
- * code only.
+ * A child that has answered makes the next call, too; it ends with us, also if
+ * it is stopped.  Offline code only.
  *
  * A call makes system calls alone: it may neither allocate nor lock, since
  * another thread may have been doing so when the child began.
@@ -19,7 +19,8 @@
 struct sp_deputy {
 	void *room; /* SP_DEPUTY_BYTES */
 	pid_t pid, owner;
-	uid_t user; /* whose rights it has */
+	pid_t thread; /* of the owner, with which it ends */
+	uid_t user;   /* whose rights it has */
 	int to;
 };
 

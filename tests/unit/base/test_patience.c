@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <sys/fsuid.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -131,6 +133,70 @@ TEST(child_that_died)
 	assert_int_equal(find_child(), 0);
 	assert_int_equal(sp_patience_read(place, &byte, 1, 0), 1);
 	close(place);
+}
+
+static void *read_byte(void *arg)
+{
+	char byte;
+
+	return (void *)sp_patience_read(*(int *)arg, &byte, 1, 0);
+}
+
+static void read_in_thread(int place)
+{
+	pthread_t thread;
+	void *read;
+
+	assert_int_equal(pthread_create(&thread, NULL, read_byte, &place), 0);
+	assert_int_equal(pthread_join(thread, &read), 0);
+	assert_int_equal((intptr_t)read, 1);
+}
+
+/* That of a thread ends with it: the next question finds another, whoever asks.
+ * That of the first thread stays. */
+TEST(thread_that_ended)
+{
+	int place = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	pid_t child;
+	char byte;
+
+	sp_patience_rest();
+	read_in_thread(place);
+	read_in_thread(place);
+	assert_int_equal(sp_patience_read(place, &byte, 1, 0), 1);
+	child = find_child();
+	assert_true(child);
+	read_in_thread(place);
+	assert_int_equal(find_child(), child);
+	close(place);
+}
+
+/* A stopped child ends with its parent. */
+TEST(stopped_child)
+{
+	int tell[2], status;
+	pid_t parent, child = 0;
+
+	sp_patience_rest();
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+	assert_int_equal(pipe(tell), 0);
+	parent = fork();
+	if (parent == 0) {
+		sp_patience_begin();
+		child = find_child();
+		kill(child, SIGSTOP);
+		if (waitpid(child, &status, WUNTRACED | __WALL) == child)
+			(void)!write(tell[1], &child, sizeof(child));
+		raise(SIGKILL);
+	}
+	assert_int_equal(waitpid(parent, &status, 0), parent);
+	close(tell[1]);
+	assert_int_equal(read(tell[0], &child, sizeof(child)), sizeof(child));
+	/* For ever, if it does not. */
+	assert_int_equal(waitpid(child, &status, __WALL), child);
+	assert_true(WIFSIGNALED(status));
+	close(tell[0]);
+	prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
 /* A file that there is none of, as the kernel knows, needs no child. */
