@@ -418,6 +418,7 @@ static void estimate_values(struct sp_aggregate *a)
 		f->flat_bytes = sp_estimate_bytes_value(&a->how, &f->flat);
 		f->cum_bytes = sp_estimate_bytes_value(&a->how, &f->cum);
 		f->flat_objects = sp_estimate_objects_value(&a->how, &f->flat);
+		f->cum_objects = sp_estimate_objects_value(&a->how, &f->cum);
 	}
 	for (size_t i = 0; i < a->n_stacks; i++)
 		a->stacks[i].bytes =

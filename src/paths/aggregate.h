@@ -56,6 +56,7 @@ struct sp_aggregate_function {
 	double flat_bytes;         /* values of the estimates, for the order */
 	double cum_bytes;
 	double flat_objects;
+	double cum_objects;
 };
 
 struct sp_aggregate_stack {
@@ -189,8 +190,11 @@ static inline const struct sp_aggregate_function *sp_aggregate_in_path(
 			       aggregate->rows[stack->first_row + i]);
 }
 
+/* Bytes of the whole view, or objects if these are what the order is by. */
+double sp_aggregate_whole(const struct sp_aggregate *aggregate);
+
 /*
- * Drop the functions whose `cum` is less than `share` (0..1) of the whole view.
+ * Drop the functions whose `cum` is less than `share` (0..1) of that.
  * They move behind the others, and n_dropped is their number; the order of the
  * others stays.  Call it once. 0 or -ENOMEM and *err.
  */

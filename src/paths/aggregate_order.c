@@ -201,21 +201,31 @@ void sp_aggregate_sort(struct sp_aggregate *aggregate,
 	note_places(aggregate);
 }
 
+double sp_aggregate_whole(const struct sp_aggregate *aggregate)
+{
+	const struct sp_analysis *a = aggregate->analysis;
+
+	return aggregate->order == SP_AGGREGATE_BY_COUNT
+		       ? sp_estimate_objects_value(&a->how, a->whole)
+		       : sp_estimate_bytes(&a->how, a->whole).value;
+}
+
 int sp_aggregate_drop(struct sp_aggregate *aggregate, double share,
 		      struct sp_error *err)
 {
 	struct sp_aggregate_function *all = aggregate->functions;
-	const struct sp_analysis *a = aggregate->analysis;
+	const bool by_count = aggregate->order == SP_AGGREGATE_BY_COUNT;
 	const size_t n = aggregate->n_functions;
-	const double least = share * sp_estimate_bytes(&a->how, a->whole).value;
+	const double least = share * sp_aggregate_whole(aggregate);
 	struct sp_aggregate_function *dropped = calloc(n + 1, sizeof(*dropped));
 	size_t n_kept = 0, n_dropped = 0;
 
 	if (!dropped)
-		return sp_error_set(err, -ENOMEM, a->profile->path,
+		return sp_error_set(err, -ENOMEM,
+				    aggregate->analysis->profile->path,
 				    "not enough memory for %zu functions", n);
 	for (size_t i = 0; i < n; i++) {
-		if (all[i].cum_bytes < least)
+		if ((by_count ? all[i].cum_objects : all[i].cum_bytes) < least)
 			dropped[n_dropped++] = all[i];
 		else
 			all[n_kept++] = all[i];

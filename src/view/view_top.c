@@ -17,6 +17,7 @@ enum column {
 	SUM_SHARE,
 	CUM,
 	CUM_SHARE,
+	BYTES,
 	FLAT_SAMPLES,
 	CUM_SAMPLES,
 	BAR,
@@ -35,6 +36,7 @@ static const struct row head = {.cells = {
 					[CUM] = {"cum"},
 					[CUM_SHARE] = {"cum%"},
 					[OBJECTS] = {"objects"},
+					[BYTES] = {"bytes"},
 					[FLAT_SAMPLES] = {"samples"},
 					[CUM_SAMPLES] = {"of cum"},
 					[BAR] = {""},
@@ -52,8 +54,8 @@ static const enum column dispensable[][N_DISPENSABLE] = {
 				  BAR, CUM_SHARE, FLAT_SHARE},
 	[SP_AGGREGATE_BY_CUM] = {SUM_SHARE, CUM_SAMPLES, FLAT_SAMPLES, FLAT,
 				 BAR, FLAT_SHARE, CUM_SHARE},
-	[SP_AGGREGATE_BY_COUNT] = {SUM_SHARE, CUM_SAMPLES, FLAT_SAMPLES, CUM,
-				   FLAT, CUM_SHARE, BAR},
+	[SP_AGGREGATE_BY_COUNT] = {SUM_SHARE, CUM_SAMPLES, FLAT_SAMPLES, BYTES,
+				   BAR, CUM_SHARE, FLAT_SHARE},
 	[SP_AGGREGATE_BY_NAME] = {SUM_SHARE, CUM_SAMPLES, FLAT_SAMPLES, CUM,
 				  BAR, CUM_SHARE, FLAT_SHARE},
 };
@@ -74,7 +76,21 @@ struct table {
 	struct part_widths flat;
 	struct part_widths cum;
 	bool has_few;
+	bool by_count; /* shares are of objects */
+	double whole;
 };
+
+static double flat_of(const struct table *table,
+		      const struct sp_aggregate_function *f)
+{
+	return table->by_count ? f->flat_objects : f->flat_bytes;
+}
+
+static double cum_of(const struct table *table,
+		     const struct sp_aggregate_function *f)
+{
+	return table->by_count ? f->cum_objects : f->cum_bytes;
+}
 
 static struct sp_text_estimate estimate_cell(const struct table *table,
 					     const struct sp_class_sums *sums)
@@ -127,19 +143,19 @@ static struct sp_text_cell objects_cell(const struct table *table,
 }
 
 static void fill_row(struct table *table, struct row *row,
-		     const struct sp_aggregate_function *f, double total,
-		     double running)
+		     const struct sp_aggregate_function *f, double running)
 {
 	const bool by_cum = table->aggregate->order == SP_AGGREGATE_BY_CUM;
+	const double whole = table->whole;
+	const double flat = flat_of(table, f), cum = cum_of(table, f);
 	struct sp_text_cell *c = row->cells;
 
-	row->share =
-		total > 0 ? (by_cum ? f->cum_bytes : f->flat_bytes) / total : 0;
-	c[FLAT] = join_cell(table, table->flat, &f->flat);
+	row->share = whole > 0 ? (by_cum ? cum : flat) / whole : 0;
+	c[FLAT] = c[BYTES] = join_cell(table, table->flat, &f->flat);
 	c[CUM] = join_cell(table, table->cum, &f->cum);
-	c[FLAT_SHARE] = sp_text_percent(f->flat_bytes, total);
-	c[SUM_SHARE] = sp_text_percent(running, total);
-	c[CUM_SHARE] = sp_text_percent(f->cum_bytes, total);
+	c[FLAT_SHARE] = sp_text_percent(flat, whole);
+	c[SUM_SHARE] = sp_text_percent(running, whole);
+	c[CUM_SHARE] = sp_text_percent(cum, whole);
 	c[OBJECTS] = objects_cell(table, &f->flat);
 	c[FLAT_SAMPLES] = sp_text_count(f->flat.all.samples);
 	c[CUM_SAMPLES] = sp_text_count(f->cum.all.samples);
@@ -160,8 +176,6 @@ static void fill_table(struct table *table)
 {
 	const struct sp_aggregate *a = table->aggregate;
 	const struct sp_aggregate_function *f = a->functions;
-	const double total =
-		sp_estimate_bytes(&a->how, a->analysis->whole).value;
 	double running = 0;
 
 	for (size_t i = 0; i < table->n_rows; i++) {
@@ -170,8 +184,8 @@ static void fill_table(struct table *table)
 	}
 	widen_columns(table, &head);
 	for (size_t i = 0; i < table->n_rows; i++) {
-		running += f[i].flat_bytes;
-		fill_row(table, &table->rows[i], &f[i], total, running);
+		running += flat_of(table, &f[i]);
+		fill_row(table, &table->rows[i], &f[i], running);
 		widen_columns(table, &table->rows[i]);
 	}
 }
@@ -221,13 +235,23 @@ static void print_row(FILE *out, const struct table *table,
 	fprintf(out, "%*s", COLUMN_GAP, "");
 }
 
+static struct sp_text_cell amount(const struct table *table, double amount)
+{
+	const uint64_t n = (uint64_t)llround(amount);
+	struct sp_text_cell cell;
+
+	if (!table->by_count)
+		return sp_text_bytes(amount);
+	snprintf(cell.text, sizeof(cell.text), "%.40s object%s",
+		 sp_text_count(n).text, n == 1 ? "" : "s");
+	return cell;
+}
+
 /* So that flat adds up to the view: first the other functions with flat bytes,
  * then those that only call. */
 static void print_rest(FILE *out, const struct table *table)
 {
 	const struct sp_aggregate *a = table->aggregate;
-	const double whole =
-		sp_estimate_bytes(&a->how, a->analysis->whole).value;
 	size_t n_flat = 0, n_callers = 0, n_hidden = 0;
 	double others = 0;
 
@@ -237,12 +261,12 @@ static void print_rest(FILE *out, const struct table *table)
 		n_flat += has_flat;
 		n_callers += !has_flat;
 		n_hidden += has_flat && i >= a->n_functions;
-		others += a->functions[i].flat_bytes;
+		others += flat_of(table, &a->functions[i]);
 	}
 	if (n_flat)
 		fprintf(out, "%*sand %s (%s) flat in %s other %s: see %s%s%s\n",
-			COLUMN_GAP, "", sp_text_bytes(others).text,
-			sp_text_percent(others, whole).text,
+			COLUMN_GAP, "", amount(table, others).text,
+			sp_text_percent(others, table->whole).text,
 			sp_text_count(n_flat).text,
 			sp_view_row_noun(a->granularity, n_flat),
 			n_hidden ? "--nodefraction 0" : "",
@@ -283,8 +307,12 @@ int sp_view_top_print(FILE *out, const struct sp_aggregate *aggregate,
 		      size_t n_max, unsigned int columns, bool has_bars,
 		      struct sp_error *err)
 {
-	struct table table = {.aggregate = aggregate,
-			      .n_rows = sp_view_top_rows(aggregate, n_max)};
+	struct table table = {
+		.aggregate = aggregate,
+		.n_rows = sp_view_top_rows(aggregate, n_max),
+		.by_count = aggregate->order == SP_AGGREGATE_BY_COUNT,
+		.whole = sp_aggregate_whole(aggregate),
+	};
 
 	if (!aggregate->n_functions)
 		return 0;
@@ -295,7 +323,8 @@ int sp_view_top_print(FILE *out, const struct sp_aggregate *aggregate,
 				    "not enough memory for a table of %zu "
 				    "functions",
 				    table.n_rows);
-	table.is_hidden[OBJECTS] = aggregate->order != SP_AGGREGATE_BY_COUNT;
+	table.is_hidden[FLAT] = table.is_hidden[CUM] = table.by_count;
+	table.is_hidden[OBJECTS] = table.is_hidden[BYTES] = !table.by_count;
 	table.is_hidden[BAR] = !has_bars;
 	fill_table(&table);
 	narrow_columns(&table, columns);

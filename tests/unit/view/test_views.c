@@ -180,6 +180,30 @@ TEST_OF(struct page *page, top_by_cum, page_setup, page_teardown)
 	assert_has(print(page, TOP, 0), " objects ");
 }
 
+/* Ordered by objects, shares are of objects: f has 10 bytes of 1010, and 10
+ * objects of 11.  What is hidden goes by that, too. */
+TEST_OF(struct page *page, top_by_count, page_setup, page_teardown)
+{
+	const size_t f[] = {F}, g[] = {MAIN};
+	struct sp_aggregate *a;
+	const char *text;
+
+	page->x->profile.period_bytes = 1;
+	fixture_stack(page->x, f, 1, 10, 1);
+	fixture_stack(page->x, g, 1, 1, 1000);
+	page->order = SP_AGGREGATE_BY_COUNT;
+	text = print(page, TOP, 0);
+	assert_has(text, "10 exact");
+	assert_has(text, " 90.9%");
+	assert_has_not(text, "99.0%");
+	assert_has(print(page, TOP, 1), "and 1 object (9.1%) flat in 1 other ");
+	a = fixture_aggregate(page->x);
+	sp_aggregate_sort(a, SP_AGGREGATE_BY_COUNT);
+	assert_int_equal(sp_aggregate_drop(a, 0.5, NULL), 0);
+	assert_int_equal(a->n_functions, 1);
+	assert_int_equal(a->functions[0].flat.all.samples, 10);
+}
+
 /* A bar of six columns, in eighths, of what the rows are ordered by. */
 TEST_OF(struct page *page, top_with_bars, page_setup, page_teardown)
 {
