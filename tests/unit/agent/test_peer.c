@@ -20,6 +20,17 @@
 /* Walks that were libunwind's. */
 static _Atomic unsigned int n_peers;
 
+/* A copy of libunwind is in no object: what its frames are, tables do not know.
+ * No sample begins in the middle of another one. */
+static bool is_through_copy(const struct sp_walk *walk)
+{
+	for (unsigned int i = 0; i < walk->n; i++)
+		if (!sp_modules_find(
+			    (uintptr_t)walk->pcs[walk->first + i] - 1, NULL))
+			return true;
+	return false;
+}
+
 static int NOINLINE look(void)
 {
 	const struct sp_call_frame *frame = SP_FRAME_HERE;
@@ -32,6 +43,10 @@ static int NOINLINE look(void)
 	tables = sp_framewalk_tables(lane, frame, DEPTH_MAX, &is_cut);
 	is_peer_cut = is_cut;
 	peer = sp_peer_walk(lane, frame, DEPTH_MAX, tables, &is_peer_cut);
+	if (is_through_copy(tables)) {
+		sp_lane_give(lane);
+		return 1;
+	}
 	assert_int_equal(is_peer_cut, is_cut);
 	assert_int_equal(peer->n, tables->n);
 	assert_memory_equal(peer->pcs + peer->first,
@@ -131,9 +146,7 @@ TEST(threads_and_timers)
 			       never = {{0, 0}, {0, 0}};
 	pthread_t threads[4];
 
-	/* Fails now and then on busy processors; the cause is not known. */
-	if (!test_rounds(0, 1))
-		skip();
+	n_peers = 0;
 	signal(SIGALRM, handle);
 	setitimer(ITIMER_REAL, &often, NULL);
 	for (int i = 0; i < 4; i++)
@@ -142,6 +155,7 @@ TEST(threads_and_timers)
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 	setitimer(ITIMER_REAL, &never, NULL);
+	assert_true(n_peers >= 4 * 300);
 }
 
 /* A thread whose stack has little room: its walks may be either's. */
