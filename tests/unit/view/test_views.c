@@ -189,6 +189,7 @@ TEST_OF(struct page *page, top_by_count, page_setup, page_teardown)
 	const char *text;
 
 	page->x->profile.period_bytes = 1;
+	page->x->next.period_bytes = 1;
 	fixture_stack(page->x, f, 1, 10, 1);
 	fixture_stack(page->x, g, 1, 1, 1000);
 	page->order = SP_AGGREGATE_BY_COUNT;
