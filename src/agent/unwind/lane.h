@@ -21,9 +21,9 @@
  * the number of threads nor with their births.
  *
  * A lane is taken by try-lock and never waited for: a thread that finds none
- * drops its sample and counts it.  The last lane is for what is said once of the
- * process, also while all others are taken: `detach` has stopped their threads
- * then, perhaps in the middle of a sample.
+ * drops its sample and counts it.  The last lane is for what is said once of
+ * the process, also while all others are taken: `detach` has stopped their
+ * threads then, perhaps in the middle of a sample.
  */
 #define SP_LANES        65
 #define SP_LANE_DEPTH   (SP_FORMAT_FRAMES_MAX)

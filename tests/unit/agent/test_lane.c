@@ -6,8 +6,8 @@
 #include "support/test.h"
 
 #define SAMPLING (SP_LANES - 1u)
-#define THREADS 8
-#define ROUNDS  60000u
+#define THREADS  8
+#define ROUNDS   60000u
 
 static void give_all(void)
 {
