@@ -126,7 +126,7 @@ int sp_near_filter_error(const struct sp_answer *answer, enum sp_view fallback,
 		return 0;
 	while (i < 2 && !patterns->text[keeping[i]])
 		i++;
-	question.filter = (struct sp_filter_patterns){{NULL}};
+	question.filter = (struct sp_filter_patterns){.only_own = false};
 	all.question = &question;
 	all.symbolizer = NULL;
 	all.filter = NULL;

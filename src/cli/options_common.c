@@ -253,8 +253,9 @@ static const struct sp_argument functions[] = {
 	 "and modules of Rust"},
 	{"all-frames", 0, NULL, NULL, NULL,
 	 offsetof(struct sp_symbolizer_options, see_through.all_frames),
-	 "flat bytes go to the innermost function that is not\n"
-	 "malloc or operator new, also to one of a library"},
+	 "functions of libraries, too, are shown between the\n"
+	 "program's own; flat bytes go to the innermost that is\n"
+	 "not malloc or operator new"},
 	{"see-through", 0, "RULE", "a regular expression, or @FILE", NULL,
 	 offsetof(struct sp_symbolizer_options, see_through.more),
 	 "flat bytes of functions and modules that match this\n"

@@ -202,9 +202,8 @@ static int print_text(const struct page *page,
 		return r;
 	sp_view_summary_print_view(page->out, a);
 	if (options->has_stacks)
-		r = sp_view_stacks_print(
-			page->out, aggregate, options->stacks,
-			options->symbols.see_through.all_frames, err);
+		r = sp_view_stacks_print(page->out, aggregate, options->stacks,
+					 false, err);
 	else if (!a->selection.phase)
 		r = sp_view_phases_print(page->out, a, phases, err);
 	return r < 0 ? r : print_fitting(page, aggregate, err);
@@ -229,6 +228,8 @@ static unsigned int json_version(const struct sp_options *o)
 static int print_functions(const struct page *page, struct sp_error *err)
 {
 	const struct sp_options *options = page->options;
+	const bool by_cum = order_of(page) == SP_AGGREGATE_BY_CUM &&
+			    !options->json && !options->csv;
 	struct sp_aggregate *aggregate;
 	int r = sp_answer_aggregate(page->answer, options->granularity,
 				    &aggregate, err);
@@ -236,8 +237,8 @@ static int print_functions(const struct page *page, struct sp_error *err)
 	if (r < 0)
 		return r;
 	sp_aggregate_sort(aggregate, order_of(page));
-	if (options->share > 0)
-		r = sp_aggregate_drop(aggregate, options->share, err);
+	if (options->share > 0 || by_cum)
+		r = sp_aggregate_drop(aggregate, options->share, by_cum, err);
 	hold_together(options, aggregate);
 	if (r >= 0 && options->json)
 		r = sp_view_json_write(page->out, aggregate,
@@ -310,7 +311,7 @@ static int print_list(const struct page *page, struct sp_aggregate *aggregate,
 	int r = sp_answer_aggregate(page->answer, SP_BY_LINE, &lines, err);
 
 	if (r >= 0 && o->share > 0)
-		r = sp_aggregate_drop(aggregate, o->share, err);
+		r = sp_aggregate_drop(aggregate, o->share, false, err);
 	if (r < 0)
 		return r;
 	r = sp_listings_init(&listings, aggregate, lines, o->pattern, err);

@@ -28,26 +28,28 @@ struct sp_html_function sp_html_paths_at(const struct sp_html_paths *paths,
 			     struct sp_html_function);
 }
 
-static int push_function(struct sp_html_paths *paths, uint32_t function)
+static int push_function(struct sp_html_paths *paths, uint32_t function,
+			 bool is_foreign)
 {
 	if (sp_array_reserve((void **)&paths->frames, &paths->frames_room,
 			     paths->n_frames, sizeof(*paths->frames)) < 0)
 		return -ENOMEM;
-	paths->frames[paths->n_frames++] = function;
+	paths->frames[paths->n_frames++] = 2 * function + is_foreign;
 	return 0;
 }
 
 static int push_call(struct sp_html_paths *paths,
 		     const struct sp_aggregate *aggregate,
-		     const struct sp_call *call)
+		     const struct sp_calls *calls, size_t i)
 {
+	const struct sp_call *call = &calls->at[i];
 	uint32_t number, at;
 
 	if (sp_html_paths_function(
 		    paths, sp_aggregate_name(aggregate, call->symbol),
 		    sp_aggregate_module_path(aggregate, call->frame),
 		    &number) < 0 ||
-	    push_function(paths, number) < 0)
+	    push_function(paths, number, sp_calls_foreign(calls, i)) < 0)
 		return -ENOMEM;
 	return call->symbol->is_fallback
 		       ? sp_intern_add(&paths->unnamed, &number, sizeof(number),
@@ -64,7 +66,7 @@ static int add_path(struct sp_html_paths *paths,
 
 	path->at = paths->n_frames;
 	for (size_t i = calls->n; !r && i-- > 0;)
-		r = push_call(paths, aggregate, &calls->at[i]);
+		r = push_call(paths, aggregate, calls, i);
 	path->n_frames = (uint32_t)calls->n;
 	path->flat = path->n_frames - 1 - calls->flat;
 	return r;
@@ -169,7 +171,7 @@ int sp_html_paths_fold(struct sp_html_paths *paths, const bool *keep,
 
 	if (sp_html_paths_function(paths, SP_HTML_PATHS_OTHER, "", &function) <
 		    0 ||
-	    push_function(paths, function) < 0)
+	    push_function(paths, function, false) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < paths->n_paths; i++)
 		if (!keep[i])

@@ -19,7 +19,8 @@ struct sp_html_function {
 };
 
 struct sp_html_path {
-	size_t at; /* into `frames`: outermost first */
+	size_t at; /* into `frames`: outermost first; twice the number of the
+		    * function, and 1 if it is not the program's own */
 	uint32_t n_frames;
 	/* Position of the function that the bytes are flat for. */
 	uint32_t flat;

@@ -38,6 +38,9 @@ static const struct sp_argument export_arguments[] = {
 	{"output", 'o', "OUT", "a path, or - for standard output",
 	 sp_argument_text, offsetof(struct sp_export_request, output),
 	 "file to write; - for standard output"},
+	FLAG("own-frames", question.filter.only_own,
+	     "only the program's own functions: without those of standard\n"
+	     "libraries and wrappers of allocators"),
 	FLAG("pprof-error", how.pprof_error,
 	     "two more sample types: variance of the bytes, samples"),
 	{"max-samples", 0, "N", "a number above 0", take_max_samples, 0,

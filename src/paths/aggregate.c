@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "base/index.h"
 #include "paths/calls.h"
@@ -40,6 +41,7 @@ struct builder {
 	size_t room;           /* for functions and visits */
 	struct sp_index index; /* of functions */
 	size_t rows_room;      /* for the paths of stacks */
+	size_t foreign_room;
 	struct sp_calls calls; /* of the stack */
 };
 
@@ -227,26 +229,23 @@ static bool is_merged(const struct sp_aggregate *a)
 	return a->granularity == SP_BY_FILE || a->granularity == SP_BY_MODULE;
 }
 
-static int append_row(struct builder *b, uint32_t row)
+static int append_row(struct builder *b, uint32_t row, bool is_foreign)
 {
 	struct sp_aggregate *a = b->aggregate;
-	size_t room = 2 * b->rows_room + 1024;
-	uint32_t *grown;
 
-	if (a->n_rows == b->rows_room) {
-		grown = realloc(a->rows, room * sizeof(*a->rows));
-		if (!grown)
-			return -ENOMEM;
-		a->rows = grown;
-		b->rows_room = room;
-	}
+	if (sp_array_reserve((void **)&a->rows, &b->rows_room, a->n_rows,
+			     sizeof(*a->rows)) < 0 ||
+	    sp_array_reserve((void **)&a->is_foreign, &b->foreign_room,
+			     a->n_rows, sizeof(*a->is_foreign)) < 0)
+		return -ENOMEM;
+	a->is_foreign[a->n_rows] = is_foreign;
 	a->rows[a->n_rows++] = row;
 	return 0;
 }
 
 /* One more row of the stack's path, which begins with the flat one. */
 static int add_to_path(struct builder *b, struct sp_aggregate_stack *stack,
-		       uint32_t row, bool is_flat)
+		       uint32_t row, bool is_flat, bool is_foreign)
 {
 	struct sp_aggregate *a = b->aggregate;
 	const bool is_repeated = stack->n_inner + stack->n_rows &&
@@ -256,6 +255,7 @@ static int add_to_path(struct builder *b, struct sp_aggregate_stack *stack,
 		stack->n_inner--;
 		a->n_rows--;
 	} else if (is_repeated) {
+		a->is_foreign[a->n_rows - 1] &= is_foreign;
 		return 0;
 	}
 	if (is_flat)
@@ -264,7 +264,7 @@ static int add_to_path(struct builder *b, struct sp_aggregate_stack *stack,
 		stack->n_rows++;
 	else
 		stack->n_inner++;
-	return append_row(b, row);
+	return append_row(b, row, is_foreign);
 }
 
 /* The heaviest stack says on which line of a function most happens. */
@@ -281,24 +281,26 @@ static void note_line(struct builder *b, size_t index,
 	f->line = symbol->line;
 }
 
-static int add_function(struct builder *b, size_t stack_number,
-			const struct sp_symbol *symbol, struct sp_frame frame,
-			bool is_flat)
+static int add_function(struct builder *b, size_t stack_number, size_t call)
 {
 	struct sp_aggregate *a = b->aggregate;
+	const struct sp_symbol *symbol = b->calls.at[call].symbol;
+	const bool is_flat = call == b->calls.flat;
 	struct sp_aggregate_stack *stack = &a->stacks[stack_number - 1];
 	struct visit *visit;
 	bool is_started;
 	size_t index;
-	int r = find_function(b, symbol, frame, &index);
+	int r = find_function(b, symbol, b->calls.at[call].frame, &index);
 
 	if (r < 0)
 		return r;
+	a->functions[index].is_own |= !sp_calls_foreign(&b->calls, call);
 	if (is_flat && add_flat(a, stack_number, index) < 0)
 		return -ENOMEM;
 	is_started = stack->n_inner || stack->n_rows;
 	if ((is_flat || is_started || symbol->role != SP_ROLE_ALLOCATOR) &&
-	    add_to_path(b, stack, (uint32_t)index, is_flat) < 0)
+	    add_to_path(b, stack, (uint32_t)index, is_flat,
+			sp_calls_foreign(&b->calls, call)) < 0)
 		return -ENOMEM;
 	visit = &b->visits[index];
 	if (visit->last_stack == stack_number)
@@ -319,7 +321,6 @@ static int add_stack(struct builder *b, size_t stack_number)
 
 	if (r < 0)
 		return r;
-	of->n_before = calls->flat;
 	of->flat_module = calls->at[calls->flat].frame.module;
 	of->flat_is_unnamed = calls->at[calls->flat].symbol->is_fallback;
 	for (size_t i = 0; !r && i < calls->n; i++) {
@@ -330,8 +331,7 @@ static int add_stack(struct builder *b, size_t stack_number)
 				1ull
 				<< (call->frame.module < 63 ? call->frame.module
 							    : 63);
-		r = add_function(b, stack_number, call->symbol, call->frame,
-				 i == calls->flat);
+		r = add_function(b, stack_number, i);
 	}
 	return r;
 }
@@ -545,5 +545,6 @@ void sp_aggregate_free(struct sp_aggregate *aggregate)
 	free(aggregate->row_of_stack);
 	free(aggregate->place_of_row);
 	free(aggregate->rows);
+	free(aggregate->is_foreign);
 	free(aggregate);
 }

@@ -44,6 +44,7 @@ struct sp_aggregate_function {
 	uint64_t offset;   /* in the module; of SP_BY_ADDRESS */
 	uint32_t row;      /* its number, in whatever order they are */
 	enum sp_role role; /* by its name alone: of a function or line */
+	bool is_own;       /* in one stack or more (sp_calls_foreign()) */
 	bool is_embedded;  /* at least in one stack it is the profile that names
 			    * it */
 	/* Samples of the view whose innermost function of the program's own
@@ -71,7 +72,6 @@ struct sp_aggregate_stack {
 	/* Number of rows before them: those that the flat one calls, up to the
 	 * innermost that is no allocator. */
 	uint32_t n_inner;
-	uint32_t n_before; /* functions before the flat one (paths/calls.h) */
 	uint32_t flat_module; /* its id, of the flat one */
 	bool flat_is_unnamed;
 	/* Bit i < 63: a function of the module with that id has no name; bit
@@ -110,6 +110,8 @@ struct sp_aggregate {
 	uint32_t *row_of_stack; /* of profile->stacks: the function for which
 				 * it is flat; UINT32_MAX if it is not here */
 	uint32_t *rows;         /* of all stacks: `row` of a function */
+	bool *is_foreign; /* each of these: left out where the program's own
+			   * functions are shown (sp_calls_foreign()) */
 	size_t n_rows;
 	struct sp_labels labels; /* names by which functions are shown */
 };
@@ -190,16 +192,30 @@ static inline const struct sp_aggregate_function *sp_aggregate_in_path(
 			       aggregate->rows[stack->first_row + i]);
 }
 
+/* The next of a stack's path behind the i-th that is the program's own; n_rows:
+ * there is none. */
+static inline uint32_t sp_aggregate_next_own(
+	const struct sp_aggregate *aggregate,
+	const struct sp_aggregate_stack *stack, uint32_t i)
+{
+	do
+		i++;
+	while (i < stack->n_rows &&
+	       aggregate->is_foreign[stack->first_row + i]);
+	return i;
+}
+
 /* Bytes of the whole view, or objects if these are what the order is by. */
 double sp_aggregate_whole(const struct sp_aggregate *aggregate);
 
 /*
- * Drop the functions whose `cum` is less than `share` (0..1) of that.
- * They move behind the others, and n_dropped is their number; the order of the
- * others stays.  Call it once. 0 or -ENOMEM and *err.
+ * Drop the functions whose `cum` is less than `share` (0..1) of that, and with
+ * `only_own` those of libraries that only call others.  They move behind the
+ * others, and n_dropped is their number; the order of the others stays.  Call
+ * it once. 0 or -ENOMEM and *err.
  */
 int sp_aggregate_drop(struct sp_aggregate *aggregate, double share,
-		      struct sp_error *err);
+		      bool only_own, struct sp_error *err);
 
 /* Raise the confidence of each interval so that those of a column of the first
  * functions hold together at the requested confidence, and those of the first

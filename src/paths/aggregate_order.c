@@ -211,7 +211,7 @@ double sp_aggregate_whole(const struct sp_aggregate *aggregate)
 }
 
 int sp_aggregate_drop(struct sp_aggregate *aggregate, double share,
-		      struct sp_error *err)
+		      bool only_own, struct sp_error *err)
 {
 	struct sp_aggregate_function *all = aggregate->functions;
 	const bool by_count = aggregate->order == SP_AGGREGATE_BY_COUNT;
@@ -225,7 +225,9 @@ int sp_aggregate_drop(struct sp_aggregate *aggregate, double share,
 				    aggregate->analysis->profile->path,
 				    "not enough memory for %zu functions", n);
 	for (size_t i = 0; i < n; i++) {
-		if ((by_count ? all[i].cum_objects : all[i].cum_bytes) < least)
+		if ((by_count ? all[i].cum_objects : all[i].cum_bytes) <
+			    least ||
+		    (only_own && !all[i].is_own))
 			dropped[n_dropped++] = all[i];
 		else
 			all[n_kept++] = all[i];

@@ -17,22 +17,6 @@ struct line {
 	size_t n;    /* names */
 };
 
-/* In a script's stack what the interpreter does is not its own. */
-static bool has_script(const struct sp_aggregate *a,
-		       const struct sp_aggregate_stack *stack)
-{
-	for (uint32_t i = 0; i < stack->n_rows; i++)
-		if (sp_aggregate_in_path(a, stack, i)->role == SP_ROLE_SCRIPT)
-			return true;
-	return false;
-}
-
-static bool is_own(enum sp_role role, bool is_script)
-{
-	return role == SP_ROLE_OWN || role == SP_ROLE_SCRIPT ||
-	       (role == SP_ROLE_INTERPRETER && !is_script);
-}
-
 /* A name that is cut says less than none, but for the first. */
 static bool add_name(struct line *line, const char *name)
 {
@@ -55,7 +39,6 @@ void sp_callers_print(FILE *out, const struct sp_aggregate *a,
 		      const struct sp_aggregate_stack *stack,
 		      unsigned int indent, double share)
 {
-	const bool is_script = has_script(a, stack);
 	char part[128] = "";
 	struct line line = {.out = out};
 
@@ -65,15 +48,11 @@ void sp_callers_print(FILE *out, const struct sp_aggregate *a,
 	line.room = sp_lines_columns();
 	line.room -= line.room < indent + strlen(part) ? line.room
 						       : indent + strlen(part);
-	for (uint32_t i = 1; i < stack->n_rows; i++) {
-		const struct sp_aggregate_function *f =
-			sp_aggregate_in_path(a, stack, i);
-
-		if (!is_own(f->role, is_script))
-			continue;
+	for (uint32_t i = sp_aggregate_next_own(a, stack, 0); i < stack->n_rows;
+	     i = sp_aggregate_next_own(a, stack, i)) {
 		if (!line.n)
 			fprintf(out, "%*s", (int)indent, "");
-		if (!add_name(&line, f->name)) {
+		if (!add_name(&line, sp_aggregate_in_path(a, stack, i)->name)) {
 			fputs(MORE, out);
 			break;
 		}

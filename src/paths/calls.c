@@ -49,6 +49,7 @@ int sp_calls_read(struct sp_calls *calls, const struct sp_aggregate *a,
 	int r = 0;
 
 	calls->n = 0;
+	calls->are_all = sp_symbolizer_has_all_frames(a->symbolizer);
 	if (!stack->n_frames)
 		r = add_call(calls, &no_stack, (struct sp_frame){0});
 	for (uint32_t i = 0; i < stack->n_frames; i++) {

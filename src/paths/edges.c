@@ -21,6 +21,7 @@ struct builder {
 	struct saying *sayings;
 	size_t n;
 	size_t room;
+	uint32_t *rows;    /* of the stack */
 	uint64_t *seen_in; /* of each row: the last reading it came up in */
 };
 
@@ -33,15 +34,32 @@ static int say_edge(struct builder *b, struct saying saying)
 	return 0;
 }
 
+/* The functions of a stack from the innermost on, but those outside of the flat
+ * one that are neither the program's own nor asked for.  Returns how many. */
+static uint32_t visible_rows(struct builder *b, const bool *wants,
+			     const struct sp_aggregate_stack *stack)
+{
+	const struct sp_aggregate *a = b->aggregate;
+	const size_t first = stack->first_row - stack->n_inner;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < stack->n_inner + stack->n_rows; i++) {
+		const uint32_t row = a->rows[first + i];
+
+		if (i < stack->n_inner || !a->is_foreign[first + i] ||
+		    wants[row])
+			b->rows[n++] = row;
+	}
+	return n;
+}
+
 /* Add stack number `s` to callees, walking from inside, or to callers, walking
  * from outside: only the first occurrence of a row counts. */
 static int read_stack(struct builder *b, const bool *wants, uint32_t s,
 		      bool is_callee)
 {
-	const struct sp_aggregate *a = b->aggregate;
-	const struct sp_aggregate_stack *stack = &a->stacks[s];
-	const uint32_t *rows = &a->rows[stack->first_row - stack->n_inner];
-	const uint32_t n = stack->n_inner + stack->n_rows;
+	const uint32_t n = visible_rows(b, wants, &b->aggregate->stacks[s]);
+	const uint32_t *rows = b->rows;
 	const uint64_t mark = 2 * (uint64_t)s + 1 + is_callee;
 
 	for (uint32_t k = 0; k < n; k++) {
@@ -166,7 +184,8 @@ static int build_edges(struct builder *b, const bool *wants,
 
 	b->seen_in = calloc(n_rows + 1, sizeof(*b->seen_in));
 	*ret_edges = calloc(n_rows + 1, sizeof(**ret_edges));
-	if (!b->seen_in || !*ret_edges)
+	b->rows = calloc(a->n_rows + 1, sizeof(*b->rows));
+	if (!b->seen_in || !*ret_edges || !b->rows)
 		return -ENOMEM;
 	for (uint32_t s = 0; s < a->n_stacks; s++)
 		if (read_stack(b, wants, s, false) < 0 ||
@@ -191,6 +210,7 @@ static int make_edges(const struct sp_aggregate *aggregate, const bool *wants,
 	int r = build_edges(&b, wants, &edges, &n);
 
 	free(b.seen_in);
+	free(b.rows);
 	free(b.sayings);
 	if (r < 0) {
 		sp_edges_free(edges, n);

@@ -21,36 +21,30 @@ struct run {
 	uint32_t row;
 };
 
+/* A stack from its outermost caller on, without what is left out. */
+struct path {
+	const struct sp_aggregate_stack *stack;
+	const uint32_t *rows;
+	uint32_t n;
+};
+
 struct builder {
 	const struct sp_aggregate *aggregate;
-	const struct sp_aggregate_stack **stacks; /* by callers */
+	struct path *paths; /* by callers */
+	uint32_t *rows;     /* of all of them */
 	struct sp_tree *tree;
 	size_t room;
 	double least; /* bytes of a place that is shown */
 };
 
-/* Row number `depth` of a stack, counted from its outermost caller. */
-static uint32_t row_at(const struct sp_aggregate *a,
-		       const struct sp_aggregate_stack *stack, uint32_t depth)
+static int compare_paths(const void *a, const void *b)
 {
-	return a->rows[stack->first_row + stack->n_rows - 1 - depth];
-}
+	const struct path *pa = a, *pb = b;
 
-static int compare_paths(const void *a, const void *b, void *arg)
-{
-	const struct sp_aggregate *g = arg;
-	const struct sp_aggregate_stack *sa =
-		*(const struct sp_aggregate_stack *const *)a;
-	const struct sp_aggregate_stack *sb =
-		*(const struct sp_aggregate_stack *const *)b;
-
-	for (uint32_t i = 0; i < sa->n_rows && i < sb->n_rows; i++) {
-		const uint32_t ra = row_at(g, sa, i), rb = row_at(g, sb, i);
-
-		if (ra != rb)
-			return ra < rb ? -1 : 1;
-	}
-	return (sa->n_rows > sb->n_rows) - (sa->n_rows < sb->n_rows);
+	for (uint32_t i = 0; i < pa->n && i < pb->n; i++)
+		if (pa->rows[i] != pb->rows[i])
+			return pa->rows[i] < pb->rows[i] ? -1 : 1;
+	return (pa->n > pb->n) - (pa->n < pb->n);
 }
 
 static int compare_runs(const void *a, const void *b, void *arg)
@@ -69,7 +63,7 @@ static int merge_paths(const struct builder *b, size_t begin, size_t end,
 		       struct sp_class_sums *sum)
 {
 	for (size_t i = begin; i < end; i++)
-		if (sp_class_sums_merge(sum, b->stacks[i]->sums) < 0)
+		if (sp_class_sums_merge(sum, b->paths[i].stack->sums) < 0)
 			return -ENOMEM;
 	return 0;
 }
@@ -130,7 +124,7 @@ static int find_runs(const struct builder *b, struct agenda *agenda,
 	size_t n = 0;
 
 	for (size_t i = begin; i < end; i++) {
-		const uint32_t row = row_at(b->aggregate, b->stacks[i], depth);
+		const uint32_t row = b->paths[i].rows[depth];
 
 		if (!n || agenda->runs[n - 1].row != row) {
 			if (sp_array_reserve((void **)&agenda->runs,
@@ -141,7 +135,7 @@ static int find_runs(const struct builder *b, struct agenda *agenda,
 				(struct run){.begin = i, .row = row};
 		}
 		agenda->runs[n - 1].end = i + 1;
-		agenda->runs[n - 1].bytes += b->stacks[i]->bytes;
+		agenda->runs[n - 1].bytes += b->paths[i].stack->bytes;
 	}
 	if (n)
 		qsort_r(agenda->runs, n, sizeof(*agenda->runs), compare_runs,
@@ -219,7 +213,7 @@ static int add_place(struct builder *b, struct agenda *agenda,
 	sp_class_sums_init(&itself, period);
 	sp_class_sums_judge(&itself, &b->aggregate->analysis->view->all);
 	/* Shorter paths come first. */
-	while (callees < item->end && b->stacks[callees]->n_rows == depth + 1)
+	while (callees < item->end && b->paths[callees].n == depth + 1)
 		callees++;
 	if (node && !merge_paths(b, item->begin, callees, &itself) &&
 	    !merge_paths(b, item->begin, item->end, &all)) {
@@ -262,18 +256,41 @@ static int add_all(struct builder *b)
 	return r;
 }
 
+/* Write the rows of the path; returns how many. */
+static uint32_t own_rows(const struct sp_aggregate *a,
+			 const struct sp_aggregate_stack *stack, uint32_t *rows)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < stack->n_rows;
+	     i = sp_aggregate_next_own(a, stack, i))
+		rows[n++] = a->rows[stack->first_row + i];
+	for (uint32_t i = 0; i < n / 2; i++) {
+		const uint32_t row = rows[i];
+
+		rows[i] = rows[n - 1 - i];
+		rows[n - 1 - i] = row;
+	}
+	return n;
+}
+
 static int prepare_paths(struct builder *b)
 {
 	const struct sp_aggregate *a = b->aggregate;
+	uint32_t *rows;
 
-	b->stacks = calloc(a->n_stacks + 1, sizeof(*b->stacks));
+	b->paths = calloc(a->n_stacks + 1, sizeof(*b->paths));
+	b->rows = rows = calloc(a->n_rows + 1, sizeof(*b->rows));
 	b->tree = calloc(1, sizeof(*b->tree));
-	if (!b->stacks || !b->tree)
+	if (!b->paths || !b->rows || !b->tree)
 		return -ENOMEM;
-	for (size_t i = 0; i < a->n_stacks; i++)
-		b->stacks[i] = &a->stacks[i];
-	qsort_r(b->stacks, a->n_stacks, sizeof(*b->stacks), compare_paths,
-		(void *)(uintptr_t)a);
+	for (size_t i = 0; i < a->n_stacks; i++) {
+		const uint32_t n = own_rows(a, &a->stacks[i], rows);
+
+		b->paths[i] = (struct path){&a->stacks[i], rows, n};
+		rows += n;
+	}
+	qsort(b->paths, a->n_stacks, sizeof(*b->paths), compare_paths);
 	return 0;
 }
 
@@ -289,7 +306,8 @@ int sp_tree_new(const struct sp_aggregate *aggregate, double share,
 
 	if (!r)
 		r = add_all(&b);
-	free(b.stacks);
+	free(b.paths);
+	free(b.rows);
 	if (r < 0) {
 		sp_tree_free(b.tree);
 		return sp_error_set(err, r, a->profile->path,

@@ -9,8 +9,9 @@
 
 /*
  * The call tree of an aggregate, from the outermost callers down, in
- * depth-first order.  A place is a row of the aggregate below certain callers,
- * so a recursive function has several places.
+ * depth-first order, of the program's own functions (sp_calls_foreign()).  A
+ * place is a row of the aggregate below certain callers, so a recursive
+ * function has several places.
  *
  * The nodes below a place add up to it: its callees that are shown, its own
  * allocations if it has callees, and the callees that are not shown.

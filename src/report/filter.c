@@ -25,8 +25,11 @@ struct place {
 	struct sp_symbol *owned; /* memory of `left`, if it was cut */
 	bool is_focused;
 	bool is_ignored;
-	bool is_first; /* SHOW_FROM matches: the outermost frame shown */
-	bool is_last;  /* PRUNE_FROM matches: the innermost frame shown */
+	bool is_first;       /* SHOW_FROM matches: the outermost frame shown */
+	bool is_last;        /* PRUNE_FROM matches: the innermost frame shown */
+	bool is_foreign;     /* none of its functions is the program's own */
+	bool is_script;      /* one is a script's */
+	bool is_interpreter; /* one is called by scripts */
 };
 
 struct sp_filter {
@@ -67,7 +70,7 @@ bool sp_filter_is_given(const struct sp_filter_patterns *patterns)
 	for (int i = 0; i < SP_FILTER_COUNT; i++)
 		if (has_pattern(patterns, i))
 			return true;
-	return false;
+	return patterns->only_own;
 }
 
 int sp_filter_check(const struct sp_filter_patterns *patterns,
@@ -240,6 +243,33 @@ static int cut_callees(const struct sp_filter *f, struct place *place,
 	return r < 0 ? r : 0;
 }
 
+/* only_own: the own ones; if there are none, all of them. */
+static int cut_foreign(struct place *place, struct sp_error *err)
+{
+	struct sp_symbol *symbols;
+	size_t n = 0;
+
+	for (size_t i = 0; i < place->left.count; i++) {
+		const enum sp_role role = place->left.symbol[i].role;
+
+		n += role < SP_ROLE_LIBRARY;
+		place->is_script |= role == SP_ROLE_SCRIPT;
+		place->is_interpreter |= role == SP_ROLE_INTERPRETER;
+	}
+	place->is_foreign = !n;
+	if (!n || n == place->left.count)
+		return 0;
+	symbols = own_symbols(place);
+	if (!symbols)
+		return sp_error_memory(err, NULL);
+	n = 0;
+	for (size_t i = 0; i < place->left.count; i++)
+		if (place->left.symbol[i].role < SP_ROLE_LIBRARY)
+			symbols[n++] = place->left.symbol[i];
+	place->left = (struct sp_symbols){symbols, n};
+	return 0;
+}
+
 static int judge_place(const struct sp_filter *f, struct place *place,
 		       struct sp_error *err)
 {
@@ -261,6 +291,8 @@ static int judge_place(const struct sp_filter *f, struct place *place,
 		r = cut_callers(f, place, err);
 	if (r >= 0 && f->patterns[SP_FILTER_PRUNE_FROM])
 		r = cut_callees(f, place, err);
+	if (r >= 0 && f->texts->only_own)
+		r = cut_foreign(place, err);
 	return r;
 }
 
@@ -335,6 +367,47 @@ static int place_frame(struct sp_filter *f, struct sp_frame frame,
 
 /* ---- stacks ---- */
 
+static const struct place *place_of(const struct sp_filter *f,
+				    struct sp_frame frame)
+{
+	struct sp_index_probe probe;
+
+	return find_place(f, frame, &probe);
+}
+
+/* Drop the frames that are not the program's own.  Where a script calls the
+ * interpreter, that module works for the script (sp_find_flat()). */
+static uint32_t drop_foreign(const struct sp_filter *f, struct sp_frame *frames,
+			     uint32_t n)
+{
+	uint64_t interpreter = UINT64_MAX;
+	uint32_t n_own = 0;
+
+	for (uint32_t i = 0; i + 1 < n && interpreter == UINT64_MAX; i++)
+		if (place_of(f, frames[i])->is_interpreter &&
+		    place_of(f, frames[i + 1])->is_script)
+			interpreter = frames[i].module;
+	for (int keeps = 0; keeps < 2; keeps++) {
+		uint32_t kept = 0;
+
+		if (keeps && !n_own)
+			return n;
+		for (uint32_t i = 0; i < n; i++) {
+			const struct place *place = place_of(f, frames[i]);
+
+			if (place->is_foreign ||
+			    (frames[i].module == interpreter &&
+			     !place->is_script))
+				continue;
+			if (keeps)
+				frames[kept] = frames[i];
+			kept++;
+		}
+		n_own = kept;
+	}
+	return n_own;
+}
+
 /*
  * Write the remaining frames of a stack to `out`.  Returns their number, 0 if
  * the stack is dropped; negative errno.
@@ -394,6 +467,8 @@ static int cut_all(struct sp_filter *f, const struct sp_profile *profile,
 		n = cut_stack(f, &stack, at, err);
 		if (n < 0)
 			return n;
+		if (f->texts->only_own)
+			n = (int)drop_foreign(f, at, (uint32_t)n);
 		f->keeps[i] = n > 0;
 		stack.n_frames = is_real ? (uint32_t)n : 0;
 		stack.frames = at;
@@ -473,9 +548,7 @@ const struct sp_filter_patterns *sp_filter_patterns_of(
 struct sp_symbols sp_filter_symbols(const struct sp_filter *filter,
 				    struct sp_frame frame)
 {
-	struct sp_index_probe probe;
-
-	return find_place(filter, frame, &probe)->left;
+	return place_of(filter, frame)->left;
 }
 
 void sp_filter_free(struct sp_filter *filter)

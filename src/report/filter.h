@@ -38,12 +38,15 @@ enum sp_filter_kind {
 /* NULL or "": none.  symbols/pattern.h has the syntax. */
 struct sp_filter_patterns {
 	const char *text[SP_FILTER_COUNT];
+	/* At last drop the functions that are not the program's own
+	 * (symbols/seethrough.h), but for stacks that have no others. */
+	bool only_own;
 };
 
 /* "--focus", "--show-from", ...: the options. */
 const char *sp_filter_name(enum sp_filter_kind kind);
 
-/* Is there a pattern? */
+/* Is there a pattern, or only_own? */
 bool sp_filter_is_given(const struct sp_filter_patterns *patterns);
 
 /* 0; -EINVAL and *err, which says which pattern is wrong and where; -ENOMEM

@@ -267,24 +267,24 @@ static size_t find_interpreter(const enum sp_role *roles, size_t n)
 	return n;
 }
 
-size_t sp_find_flat(const enum sp_role *roles, size_t n,
+size_t sp_find_flat(enum sp_role *roles, size_t n,
 		    sp_same_module_fn *is_same_module, const void *arg)
 {
 	const size_t interpreter = find_interpreter(roles, n);
-	enum sp_role role, least = SP_ROLE_ALLOCATOR;
+	enum sp_role least = SP_ROLE_ALLOCATOR;
 	size_t at = 0;
 
-	for (size_t i = 0; i < n && least != SP_ROLE_OWN; i++) {
-		role = roles[i];
-		if (role < SP_ROLE_LIBRARY)
-			role = role != SP_ROLE_SCRIPT && interpreter < n &&
-					       is_same_module(arg, i,
-							      interpreter)
-				       ? SP_ROLE_LIBRARY
-				       : SP_ROLE_OWN;
-		if (role >= least)
+	for (size_t i = 0; i < n; i++) {
+		if (roles[i] < SP_ROLE_LIBRARY)
+			roles[i] = roles[i] != SP_ROLE_SCRIPT &&
+						   interpreter < n &&
+						   is_same_module(arg, i,
+								  interpreter)
+					   ? SP_ROLE_LIBRARY
+					   : SP_ROLE_OWN;
+		if (roles[i] >= least)
 			continue;
-		least = role;
+		least = roles[i];
 		at = i;
 	}
 	return at;

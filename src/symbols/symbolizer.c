@@ -494,6 +494,11 @@ bool sp_symbolizer_has_full_names(const struct sp_symbolizer *s)
 	return s->options.full_names;
 }
 
+bool sp_symbolizer_has_all_frames(const struct sp_symbolizer *s)
+{
+	return s->options.see_through.all_frames;
+}
+
 bool sp_symbolizer_uses_debuginfod(const struct sp_symbolizer *s)
 {
 	return s->options.use_debuginfod;

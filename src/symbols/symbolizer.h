@@ -61,6 +61,7 @@ int sp_symbolizer_new(const struct sp_profile *profile,
 
 /* Do names have parameters and template arguments? */
 bool sp_symbolizer_has_full_names(const struct sp_symbolizer *symbolizer);
+bool sp_symbolizer_has_all_frames(const struct sp_symbolizer *symbolizer);
 
 /* Does it ask debuginfod servers? */
 bool sp_symbolizer_uses_debuginfod(const struct sp_symbolizer *symbolizer);

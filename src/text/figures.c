@@ -208,8 +208,7 @@ struct sp_text_cell sp_figure_percent(double old, double new)
 		snprintf(cell.text, sizeof(cell.text), "> %.40s %%",
 			 sp_figure_signed(PERCENT_MAX, 0).text);
 	else if (fabs(percent) < 0.01)
-		snprintf(cell.text, sizeof(cell.text), "%c<0.01 %%",
-			 percent < 0 ? '-' : '+');
+		strcpy(cell.text, "<0.01 %");
 	else
 		snprintf(cell.text, sizeof(cell.text), "%.40s %%",
 			 sp_figure_signed(sp_text_steady(percent),

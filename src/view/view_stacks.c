@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "model/whole.h"
+#include "paths/calls.h"
 #include "text/lines.h"
 #include "text/style.h"
 #include "text/text.h"
@@ -35,37 +36,53 @@ static void print_symbol(FILE *out, const struct sp_aggregate *aggregate,
 /* Lines that are not worth a line which says that they are left out. */
 #define FEW_LINES 1
 
-/* Of the library's functions only the outermost, which the program calls, and
- * the innermost, unless all are wanted. */
-static void print_frames(FILE *out, const struct sp_aggregate *aggregate,
-			 const struct sp_aggregate_stack *of, bool is_whole)
+struct reading {
+	struct sp_calls calls;
+	bool is_whole; /* nothing is left out */
+	bool has_said; /* how to see what is left out */
+};
+
+/* How many of the functions from `i` on are left out: a run of a library's but,
+ * of those that the flat one calls, the outermost and the innermost. */
+static size_t left_out(const struct reading *reading, size_t i)
 {
-	const size_t n_before = is_whole ? 0 : of->n_before;
-	const struct sp_stack *stack = of->stack;
-	size_t line = 0;
+	const struct sp_calls *calls = &reading->calls;
+	const bool is_inner = i < calls->flat;
+	size_t end = i;
+
+	if (i == 0 || reading->is_whole)
+		return 0;
+	while (end < calls->n && sp_calls_foreign(calls, end))
+		end++;
+	if (is_inner && end == calls->flat)
+		end--;
+	return end > i + FEW_LINES ? end - i : 0;
+}
+
+/* Of the library's functions few, unless all are wanted. */
+static int print_frames(FILE *out, const struct sp_aggregate *aggregate,
+			const struct sp_stack *stack, struct reading *reading)
+{
+	const struct sp_calls *calls = &reading->calls;
 
 	if (!stack->n_frames)
 		fputs("    " SP_LABEL_NO_STACK "\n", out);
-	for (uint32_t i = 0; i < stack->n_frames; i++) {
-		struct sp_symbols symbols =
-			sp_aggregate_symbols(aggregate, stack->frames[i]);
-		const char *module =
-			sp_aggregate_module_path(aggregate, stack->frames[i]);
+	if (sp_calls_read(&reading->calls, aggregate, stack) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; stack->n_frames && i < calls->n; i++) {
+		const struct sp_call *call = &calls->at[i];
+		const size_t n = left_out(reading, i);
 
-		for (size_t k = 0; k < symbols.count; k++, line++) {
-			const bool is_left_out = n_before > 2 + FEW_LINES &&
-						 line > 0 &&
-						 line < n_before - 1;
-
-			if (!is_left_out)
-				print_symbol(out, aggregate, &symbols.symbol[k],
-					     module);
-			else if (line == 1)
-				fprintf(out,
-					"    ... %zu library functions: see "
-					"--all-frames\n",
-					n_before - 2);
+		if (!n) {
+			print_symbol(out, aggregate, call->symbol,
+				     sp_aggregate_module_path(aggregate,
+							      call->frame));
+			continue;
 		}
+		fprintf(out, "    ... %zu library functions%s\n", n,
+			reading->has_said ? "" : ": see --all-frames");
+		reading->has_said = true;
+		i += n - 1;
 	}
 	if (stack->flags & SP_STACK_TRUNCATED)
 		fputs("    ... deeper than SAMPLEPROF_DEPTH\n", out);
@@ -73,6 +90,7 @@ static void print_frames(FILE *out, const struct sp_aggregate *aggregate,
 		fputs("    ... only the calling function is known\n", out);
 	if (stack->flags & SP_STACK_NO_POINTER)
 		fputs("    ... its callers are not known\n", out);
+	return 0;
 }
 
 /* The library reads its clock once in a microsecond.  In between its times only
@@ -133,9 +151,9 @@ static void print_lifetime(FILE *out, const struct sp_lifetime *lifetime,
 		whole.known_ns == SP_NEVER ? "at the end" : "when last known");
 }
 
-static void print_stack(FILE *out, const struct sp_aggregate *aggregate,
-			size_t number, const struct sp_lifetime *lifetimes,
-			bool is_whole)
+static int print_stack(FILE *out, const struct sp_aggregate *aggregate,
+		       size_t number, const struct sp_lifetime *lifetimes,
+		       struct reading *reading)
 {
 	const struct sp_analysis *a = aggregate->analysis;
 	const struct sp_aggregate_stack *stack = &aggregate->stacks[number - 1];
@@ -156,15 +174,16 @@ static void print_stack(FILE *out, const struct sp_aggregate *aggregate,
 		print_lifetime(out,
 			       &lifetimes[stack->stack - a->profile->stacks],
 			       a->profile);
-	print_frames(out, aggregate, stack, is_whole);
+	return print_frames(out, aggregate, stack->stack, reading);
 }
 
 int sp_view_stacks_print(FILE *out, const struct sp_aggregate *aggregate,
 			 size_t n_max, bool is_whole, struct sp_error *err)
 {
+	struct reading reading = {.is_whole = is_whole};
 	struct sp_lifetime *functions = NULL, *stacks = NULL;
 	size_t n = aggregate->n_stacks;
-	int r;
+	int r = 0;
 
 	if (!n)
 		return 0;
@@ -177,9 +196,12 @@ int sp_view_stacks_print(FILE *out, const struct sp_aggregate *aggregate,
 		n = n_max;
 	fprintf(out, "\nShowing %s of %s call stacks, innermost frame first:\n",
 		sp_text_count(n).text, sp_text_count(aggregate->n_stacks).text);
-	for (size_t i = 0; i < n; i++)
-		print_stack(out, aggregate, i + 1, stacks, is_whole);
+	for (size_t i = 0; i < n && !r; i++)
+		r = print_stack(out, aggregate, i + 1, stacks, &reading);
+	if (r < 0)
+		sp_error_memory(err, aggregate->analysis->profile->path);
+	sp_calls_done(&reading.calls);
 	free(functions);
 	free(stacks);
-	return 0;
+	return r;
 }

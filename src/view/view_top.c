@@ -252,14 +252,16 @@ static struct sp_text_cell amount(const struct table *table, double amount)
 static void print_rest(FILE *out, const struct table *table)
 {
 	const struct sp_aggregate *a = table->aggregate;
-	size_t n_flat = 0, n_callers = 0, n_hidden = 0;
+	size_t n_flat = 0, n_callers = 0, n_hidden = 0, n_foreign = 0;
 	double others = 0;
 
 	for (size_t i = table->n_rows; i < a->n_functions + a->n_dropped; i++) {
 		const bool has_flat = a->functions[i].flat.all.samples;
 
 		n_flat += has_flat;
-		n_callers += !has_flat;
+		if (!has_flat)
+			*(a->functions[i].is_own ? &n_callers : &n_foreign) +=
+				1;
 		n_hidden += has_flat && i >= a->n_functions;
 		others += flat_of(table, &a->functions[i]);
 	}
@@ -279,6 +281,9 @@ static void print_rest(FILE *out, const struct table *table)
 			sp_view_row_noun(a->granularity, n_callers),
 			n_callers == 1 ? "s" : "",
 			a->order == SP_AGGREGATE_BY_CUM ? " --top 0" : "");
+	if (n_foreign && a->order == SP_AGGREGATE_BY_CUM)
+		fprintf(out, "%*sand %s of libraries: see --all-frames\n",
+			COLUMN_GAP, "", sp_text_count(n_foreign).text);
 }
 
 size_t sp_view_top_rows(const struct sp_aggregate *aggregate, size_t n_max)

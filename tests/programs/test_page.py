@@ -181,9 +181,9 @@ class Figures(PageCase):
                  ("--view", "live", "--at", at[j], "--to", at[j])),
                 (f"view=temporary&from={i}&to={j}",
                  ("--view", "temporary", *window)))[:harness.rounds(5, 10)]:
-            self.show(path, state)
+            self.show(path, state + "&sort=cum&all=true")
             self.assert_rows(profile, state, args)
-        self.show(path, "metric=objects&view=live")
+        self.show(path, "metric=objects&view=live&sort=cum&all=true")
         self.assert_rows(profile, "objects", ("--view", "live"), ("flat",),
                          "objects")
         self.assert_quiet()
@@ -206,8 +206,8 @@ class Figures(PageCase):
         args = "--view", view
         for kind, order in enumerate(([], ["--cum"])):
             # the text of what is freed soon counts objects, but not --cum
-            self.show(path, f"view={view}" + "&metric=objects" * (
-                view == "temporary" and not kind))
+            self.show(path, f"view={view}" + ("&sort=cum" if kind else
+                "&metric=objects" * (view == "temporary")))
             text = harness.report("--top=0", "--nodefraction=0", *order, *args,
                                   profile)
             lines = text.splitlines()
@@ -343,7 +343,7 @@ class Figures(PageCase):
     @harness.nightly
     def test_without_frees(self):
         path, profile = self.page("20000", period="16K", frees="off")
-        self.show(path)
+        self.show(path, "sort=cum&all=true")
         self.assert_rows(profile, "no frees", ())
         self.assertEqual(browser.run(
             "document.getElementById('views').children.length"), 1)
@@ -377,7 +377,7 @@ class Use(PageCase):
     @harness.nightly
     def test_tooltip(self):
         left, top, width, _ = self.box("flame")
-        browser.mouse("mouseMoved", left + width / 2, top + 19 * 4 + 5)
+        browser.mouse("mouseMoved", left + width / 2, top + 19 + 5)
         browser.wait("!document.getElementById('tip').hidden")
         tip = self.text("tip")
         self.assertRegex(tip, r"main[\s\S]*iB")
@@ -436,6 +436,7 @@ class Use(PageCase):
         self.assert_quiet()
 
     def test_callers_and_callees(self):
+        self.show(self.path, "sort=cum")
         browser.run("[...document.querySelectorAll('#functions tbody button')]"
                     ".find((b) => b.textContent == 'south').click()")
         self.until("location.hash.includes('focus')")
@@ -496,12 +497,36 @@ class Use(PageCase):
         self.assertEqual(names, sorted(names))
         self.assert_quiet()
 
+    def test_own_functions(self):
+        """The library's recede, in the graph and in the table, until they are
+        asked for; and functions without flat bytes, as in the report."""
+        def found():
+            rows = set(self.rows())
+            browser.run("document.getElementById('flame').focus()")
+            for _ in range(2):  # "all", and what it has called
+                browser.key("ArrowDown")
+            return rows, self.text("selection").split()[0]
+
+        self.show(self.path, "view=alloc&sort=cum")
+        own, first = found()
+        self.assertIn("north", own)
+        self.assertNotIn("__libc_start_call_main", own)
+        self.assertEqual(first, "main")
+        browser.run("document.getElementById('own').click()")
+        self.until("location.hash.includes('all=true')")
+        every, first = found()
+        self.assertEqual(own & every, own)
+        self.assertIn("__libc_start_call_main", every)
+        self.assertNotEqual(first, "main")
+        self.show(self.path, "view=alloc")
+        self.assertEqual(set(self.rows()), {"main", "descend"})
+        self.assert_quiet()
+
     def test_keys(self):
         browser.run("document.getElementById('flame').focus()")
-        for _ in range(4):
+        for _ in range(2):
             browser.key("ArrowDown")
-        self.assertRegex(self.text("selection"),
-                         "^__libc_start_call_main|^main")
+        self.assertRegex(self.text("selection"), "^main")
         browser.key("Enter")
         self.until("location.hash.includes('node')")
         browser.key("s", "s")
@@ -537,6 +562,7 @@ class Use(PageCase):
         self.assertLessEqual(browser.run(
             "document.documentElement.scrollWidth"), 420)
         # Nothing of a row has to be scrolled to.
+        self.show(self.path, "sort=cum")
         self.assertGreater(len(self.rows()), 5)
         self.assertLessEqual(browser.run(
             "Math.max(...[...document.querySelectorAll('#functions td')].map("

@@ -135,7 +135,7 @@ class Differences(PairCase):
                 "[...document.querySelectorAll('#changes tbody tr')].map((r) =>"
                 "[r.querySelector('button').textContent,"
                 "!r.querySelector('.estimate .none'),"
-                "...[r.cells[1], ...r.querySelector('.estimate')"
+                "...[r.cells[2], ...r.querySelector('.estimate')"
                 ".querySelectorAll('b, .interval')]"
                 ".map((e) => e.textContent)])"):
             if flat:
@@ -244,7 +244,7 @@ class Differences(PairCase):
         return dict(browser().run(
             "[...document.querySelectorAll('#changes tbody tr')].map((r) =>"
             "[r.querySelector('button').textContent,"
-            "[...r.cells].slice(2, 4).map((c) => c.textContent)])"))
+            "[...r.cells].slice(3, 5).map((c) => c.textContent)])"))
 
     def test_names_on_one_side(self):
         """Marked with the diff's mark, in its words."""
@@ -402,6 +402,8 @@ class Use(PairCase):
             browser().run(
                 f"document.querySelector('[data-side={side}]').click()")
             self.until(f"location.hash.includes('side={side}')")
+            browser().run("location.hash += '&sort=cum&all=true'")
+            self.until("document.body.dataset.shown.includes('all=true')")
             want = {f["name"]: f["flat_bytes"]["value"] for f in json.loads(
                 report("--json", path))["functions"]}
             got = {name: row[0][0] for name, row in self.rows().items()}

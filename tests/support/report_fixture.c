@@ -65,6 +65,11 @@ bool sp_symbolizer_uses_debuginfod(const struct sp_symbolizer *symbolizer)
 	return symbolizer->uses_debuginfod;
 }
 
+bool sp_symbolizer_has_all_frames(const struct sp_symbolizer *symbolizer)
+{
+	return symbolizer->has_all_frames;
+}
+
 bool sp_symbolizer_has_full_names(const struct sp_symbolizer *symbolizer)
 {
 	(void)symbolizer;

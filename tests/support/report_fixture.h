@@ -20,6 +20,7 @@ struct sp_symbolizer {
 	const struct sp_module *problem; /* may be NULL */
 	const char *reason;
 	bool uses_debuginfod;
+	bool has_all_frames;
 	size_t named, embedded; /* what sp_symbolizer_count() says */
 };
 

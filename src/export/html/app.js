@@ -109,12 +109,12 @@ class App {
 		if (isNewSearch)
 			this.search(s.search);
 		if (isNewChoice || isNewSearch ||
-		    has('inverted', 'focus', 'layer', 'node'))
+		    has('inverted', 'all', 'focus', 'layer', 'node'))
 			this.showFlame();
 		if (!model.isPair && has('side', 'from', 'to', 'metric'))
 			this.showTimeline();
 		this.showControls();
-		if (isNewChoice || isNewSearch || has('sort', 'descending'))
+		if (isNewChoice || isNewSearch || has('sort', 'descending', 'all'))
 			this.later();
 		// For tests: an address is not shown at once.
 		document.body.dataset.shown = hash;
@@ -147,10 +147,10 @@ class App {
 		document.body.dataset.state = 'busy';
 		clearTimeout(this.timer);
 		this.timer = setTimeout(() => {
-			const {sort, descending} = this.state, {model} = this;
+			const {sort, descending, all} = this.state, {model} = this;
 			const table = model.isPair ? this.changes : this.table;
 
-			table.show(this.matches, {key: sort, descending});
+			table.show(this.matches, {key: sort, descending}, all);
 			if (!model.isPair)
 				showSizes(byId('sizes'), model);
 			document.body.dataset.state = 'ready';
@@ -175,20 +175,23 @@ class App {
 				? new Verdicts(model, tree, sums) : null);
 		};
 
+		const own = !state.all, suffix = own ? ' own' : '';
 		if (state.focus >= 0) {
-			if (this.around !== state.focus)
+			const key = state.focus + suffix;
+
+			if (this.around !== key)
 				this.trees.set('around', treesAround(model, state.focus,
-					weights));
-			this.around = state.focus;
+					weights, own));
+			this.around = key;
 			const [callers, callees] = this.trees.get('around');
 			return [layer(callers, {goesUp: true}), layer(callees)];
 		}
 		if (state.inverted)
-			return [layer(this.tree('callers',
-				() => treeOfCallers(model, weights)),
+			return [layer(this.tree('callers' + suffix,
+				() => treeOfCallers(model, weights, own)),
 			{isCallers: true})];
-		return [layer(this.tree('calls',
-			() => treeOfCalls(model, weights)))];
+		return [layer(this.tree('calls' + suffix,
+			() => treeOfCalls(model, weights, own)))];
 	}
 
 	showFlame() {
@@ -334,6 +337,9 @@ class App {
 				() => this.replace({search: search.value}), 120);
 		});
 		byId('invert').addEventListener('click', () => this.invert());
+		// Numbers of nodes are those of another tree then.
+		byId('own').addEventListener('click', () => this.turnOwn());
+		byId('own').hidden = this.model.isOwn.every((is) => is);
 		byId('reset').addEventListener('click', () => this.reset());
 		byId('svg').addEventListener('click', () => this.saveSvg());
 		document.addEventListener('pointerdown', () => this.tip.hide());
@@ -356,6 +362,10 @@ class App {
 	invert() {
 		this.go({inverted: !this.state.inverted, focus: -1, layer: 0,
 			node: 0});
+	}
+
+	turnOwn() {
+		this.go({all: !this.state.all, layer: 0, node: 0});
 	}
 
 	reset() {
@@ -422,6 +432,7 @@ class App {
 			this.go({view});
 		const act = {
 			'/': () => byId('search').focus(), i: () => this.invert(),
+			o: () => this.turnOwn(),
 			m: () => this.go({metric: state.metric === 'bytes'
 				? 'objects' : 'bytes'}),
 			d: () => this.turnTheme(), '?': () => byId('keys').showModal(),
@@ -446,6 +457,7 @@ class App {
 		for (const b of byId('views').children)
 			b.hidden = !model.views.includes(b.dataset.view);
 		press(byId('invert'), state.inverted);
+		press(byId('own'), !state.all);
 		byId('reset').disabled = state.focus < 0 && !state.node;
 		byId('whole').hidden = state.from === 0 && state.to === model.bins;
 		if (document.activeElement !== byId('search'))
@@ -504,13 +516,15 @@ class App {
 	showSwatches(swatches) {
 		byId('legend').replaceChildren(...swatches.map(([kind, text]) =>
 			element('span', {class: kind},
-				element('i', {'aria-hidden': 'true'}), text)));
+				kind ? element('i', {'aria-hidden': 'true'}) : '',
+				text)));
 	}
 }
 
 const CHANGE_SWATCHES = [
 	['grew-key', '▲ grew'], ['shrank-key', '▼ shrank'],
 	['pale-key', 'pale: increases equal decreases, or cannot be told from noise'],
+	['', 'width: what changed, increases and decreases together'],
 ];
 
 const PAIR_VIEWS = {
@@ -521,7 +535,7 @@ const PAIR_VIEWS = {
 };
 
 const VIEW_NAMES = {
-	alloc: 'Allocated', live: 'Live', peak: 'Peak', leaks: 'Leaks',
+	alloc: 'Allocated', live: 'Live', peak: 'Peak', leaks: 'Old objects',
 	temporary: 'Temporary',
 };
 

@@ -43,7 +43,7 @@ function signedPercent(older, newer) {
 		return '0 %';
 	if (change > 999999)
 		return '> +999999 %';
-	return size < 0.01 ? `${sign}<0.01 %`
+	return size < 0.01 ? '<0.01 %'
 		: `${sign}${fixed(size, size < 1 ? 2 : size < 1000 ? 1 : 0)} %`;
 }
 
@@ -96,7 +96,7 @@ class ChangeTable extends Ranking {
 		this.pair = pair;
 	}
 
-	show(matches, {key, descending}) {
+	show(matches, {key, descending}, all) {
 		const {pair} = this;
 
 		if (this.choice !== pair.choice) {
@@ -106,6 +106,7 @@ class ChangeTable extends Ranking {
 			this.choice = pair.choice;
 		}
 		this.matches = matches;
+		this.all = all;
 		this.key = CHANGE_KEYS.includes(key) ? key : 'change';
 		this.descending = descending;
 		this.fill();
@@ -142,7 +143,8 @@ class ChangeTable extends Ranking {
 	fill() {
 		const {matches, cum, flat} = this;
 		let rows = cum.filter(({f}) => !matches || matches[f])
-			.map((row) => ({cum: row, flat: flat.get(row.f)}));
+			.map((row) => ({cum: row, flat: flat.get(row.f)}))
+			.filter((row) => matches || this.isWorthARow(row));
 		const n = rows.length;
 		const own = rows.filter((row) => row.flat);
 		const told = own.filter((row) => row.flat.isTold);
@@ -162,8 +164,15 @@ class ChangeTable extends Ranking {
 		this.markOrder(this);
 	}
 
+	// What only calls others is in the order of cum.
+	isWorthARow({flat, cum: {f}}) {
+		return flat || ['cumChange', 'name'].includes(this.key) &&
+			(this.all || this.pair.isOwn[f]);
+	}
+
 	row({flat, cum}, most) {
 		return element('tr', null,
+			this.nameCell(cum.f, this.pair.functions[cum.f]),
 			this.figure('old', flat && flat.old),
 			this.figure('new', flat && flat.new),
 			this.change('Change, flat', flat, most),
@@ -172,8 +181,7 @@ class ChangeTable extends Ranking {
 			element('td', {class: 'number', 'data-unit': 'samples'},
 				flat ? `${count(flat.old.samples)} → ` +
 					count(flat.new.samples) : '–'),
-			this.change('Change, cum', cum, most),
-			this.nameCell(cum.f, this.pair.functions[cum.f]));
+			this.change('Change, cum', cum, most));
 	}
 
 	figure(label, e) {

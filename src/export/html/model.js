@@ -32,26 +32,28 @@ function readColumn(base64) {
 	};
 }
 
-// frames[start[p]..start[p + 1]) of a path, outermost first; flat: the function
-// that its bytes are flat for, and the frame where that is.
+// frames[start[p]..start[p + 1]) of a path, outermost first; foreign: 1 for what
+// recedes where the program's own functions are shown; flatAt: the frame that its
+// bytes are flat for.
 function readPaths(data) {
 	const n = data.n_paths, next = readColumn(data.paths);
 	const start = new Int32Array(n + 1), flatAt = new Int32Array(n);
-	const frames = [];
+	const both = [];
 
 	for (let p = 0; p < n; p++) {
 		const shared = next(), fresh = next();
 		const from = p ? start[p - 1] : 0;
 
-		start[p] = frames.length;
+		start[p] = both.length;
 		for (let i = 0; i < shared; i++)
-			frames.push(frames[from + i]);
+			both.push(both[from + i]);
 		for (let i = 0; i < fresh; i++)
-			frames.push(next());
-		flatAt[p] = frames.length - 1 - next();
+			both.push(next());
+		flatAt[p] = both.length - 1 - next();
 	}
-	start[n] = frames.length;
-	return {start, frames: Int32Array.from(frames), flatAt};
+	start[n] = both.length;
+	return {start, flatAt, frames: Int32Array.from(both, (f) => f >> 1),
+		foreign: Uint8Array.from(both, (f) => f & 1)};
 }
 
 function readKinds(data) {
@@ -185,6 +187,10 @@ class Code {
 		this.paths = paths;
 		this.nPaths = paths.flatAt.length;
 		this.index = index || indexFunctions(functions.length, paths);
+		this.isOwn = new Uint8Array(functions.length);
+		paths.frames.forEach((f, i) => {
+			this.isOwn[f] |= 1 - paths.foreign[i];
+		});
 		this.allPaths = Int32Array.from({length: this.nPaths}, (_, i) => i);
 		this.est = new Float64Array(this.nPaths);
 		this.samples = new Float64Array(this.nPaths);

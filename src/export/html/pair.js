@@ -39,14 +39,14 @@ function joinFunctions(sides) {
 
 // Path p in joint numbers, what is repeated in a row once; returns where its
 // flat function is.
-function visitOnce({start, frames, flatAt}, numbers, p, visit) {
+function visitOnce({start, frames, foreign, flatAt}, numbers, p, visit) {
 	let last = -1, n = 0, flat = 0;
 
 	for (let i = start[p]; i < start[p + 1]; i++) {
 		const f = numbers[frames[i]];
 
 		if (f !== last) {
-			visit(f);
+			visit(f, foreign[i]);
 			n++;
 		}
 		if (i === flatAt[p])
@@ -66,7 +66,8 @@ function joinPaths(sides, numbers) {
 
 		flats[i] = visitOnce(sides[s].code.paths, numbers[s], p, visit);
 	});
-	const start = [0], frames = [], flatAt = [], known = new Map();
+	const start = [0], frames = [], foreign = [], flatAt = [];
+	const known = new Map();
 	const places = sides.map(({code}) =>
 		new Int32Array(code.paths.flatAt.length));
 
@@ -77,7 +78,10 @@ function joinPaths(sides, numbers) {
 			known.set(key, flatAt.length);
 			flatAt.push(frames.length + flats[i]);
 			visitOnce(sides[s].code.paths, numbers[s], p,
-				(f) => frames.push(f));
+				(f, isForeign) => {
+					frames.push(f);
+					foreign.push(isForeign);
+				});
 			start.push(frames.length);
 		}
 		places[s][p] = known.get(key);
@@ -85,6 +89,7 @@ function joinPaths(sides, numbers) {
 	return {
 		paths: {start: Int32Array.from(start),
 			frames: Int32Array.from(frames),
+			foreign: Uint8Array.from(foreign),
 			flatAt: Int32Array.from(flatAt)},
 		places,
 	};

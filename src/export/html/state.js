@@ -14,7 +14,7 @@ function firstState(model) {
 	return {
 		view: model.opening, metric: 'bytes', from: 0, to: model.bins, search: '',
 		inverted: false, focus: -1, layer: 0, node: 0, sort: 'flat',
-		descending: true,
+		descending: true, all: false,
 	};
 }
 
@@ -54,6 +54,7 @@ function readState(text, model, sides = ['']) {
 	number('focus', 0, model.functions.length - 1);
 	number('layer', 0, 1);
 	number('node', 0, 2 ** 31);
+	state.all = parts.get('all') === 'true';
 	state.inverted = parts.get('inverted') === 'true';
 	state.descending = parts.get('descending') !== 'false';
 	state.search = parts.get('search') || '';

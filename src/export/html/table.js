@@ -5,8 +5,8 @@
 // intervals, and are ranked by these.
 
 const PAGE_ROWS = 60;
-// Letters of a name, which are three lines on a phone.
-const CELL_NAME_MAX = 120;
+// Letters of a name in its line.
+const CELL_NAME_MAX = 72;
 const FUNCTION_KEYS = ['flat', 'cum', 'flatSamples', 'cumSamples', 'name'];
 
 // A table whose first rows are shown, more on demand, in an order that its head
@@ -55,7 +55,7 @@ class Ranking {
 	nameCell(f, {name, module, place}) {
 		const button = element('button', {
 			type: 'button', 'data-function': f,
-			title: 'Callers and callees of ' + visible(name),
+			title: visible(name) + ': callers and callees',
 		}, shorten(visible(name), CELL_NAME_MAX));
 
 		return element('td', {class: 'name'}, button,
@@ -78,12 +78,13 @@ class FunctionTable extends Ranking {
 		this.order = {key: 'flat', descending: true};
 	}
 
-	show(matches, {key, descending}) {
+	show(matches, {key, descending}, all) {
 		const order = {
 			key: FUNCTION_KEYS.includes(key) ? key : 'flat', descending,
 		};
 
 		this.matches = matches;
+		this.all = all;
 		if (order.key !== this.order.key)
 			this.shown = PAGE_ROWS;
 		this.order = order;
@@ -132,8 +133,10 @@ class FunctionTable extends Ranking {
 
 		for (const key of Object.keys(sums))
 			quick[key] = (f) => sums[key][f];
-		let rows = model.functions.map((_, f) => f).filter((f) =>
+		const found = model.functions.map((_, f) => f).filter((f) =>
 			sums.cumSamples[f] && (!matches || matches[f]));
+		let rows = matches ? found
+			: found.filter((f) => this.isWorthARow(f));
 		const n = rows.length;
 		rows.sort((a, b) => this.compare(a, b, quick));
 		rows = rows.slice(0, this.shown);
@@ -154,17 +157,37 @@ class FunctionTable extends Ranking {
 			this.row(f, exact.get(f), whole.value, most)), n);
 		byId('rows').textContent = matches
 			? `${plural(n, 'function')} that match`
-			: plural(n, 'function');
+			: plural(n, 'function') + this.describeRest(found, n);
 		this.markOrder(this.order);
+	}
+
+	// As in the report: what only calls others is in the order of cum.
+	isWorthARow(f) {
+		const {sums, model} = this;
+
+		return sums.flatSamples[f] || this.order.key !== 'flat' &&
+			this.order.key !== 'flatSamples' &&
+			(this.all || model.isOwn[f]);
+	}
+
+	describeRest(found, n) {
+		const callers = found.filter((f) => !this.isWorthARow(f) &&
+			(this.all || this.model.isOwn[f])).length;
+		const foreign = found.length - n - callers;
+
+		return (callers ? `; ${count(callers)} more only call others: ` +
+			'see the order of cum' : '') +
+			(foreign ? `; ${count(foreign)} of libraries: ` +
+			'switch “Own functions” off' : '');
 	}
 
 	row(f, {flat, cum}, whole, most) {
 		return element('tr', null,
+			this.nameCell(f, this.model.functions[f]),
 			this.cell('Flat', flat, whole, most),
 			this.cell('Cum', cum, whole, most),
 			this.samplesCell(flat.samples),
-			this.samplesCell(cum.samples),
-			this.nameCell(f, this.model.functions[f]));
+			this.samplesCell(cum.samples));
 	}
 
 	// On a phone there is no head above a figure that says what it is.

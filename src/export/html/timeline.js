@@ -146,7 +146,7 @@ class Timeline extends Drawing {
 	}
 
 	paintValues(g, get) {
-		const step = niceStep(this.top / 3, this.ofObjects);
+		const step = niceStep(this.top / 5, this.ofObjects);
 		const right = this.width - MARGIN.right;
 
 		g.lineWidth = 1;

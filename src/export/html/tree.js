@@ -148,47 +148,41 @@ function sumTree(tree, model) {
 
 // ---- the trees of the page ----
 
-function treeOfCalls(model, weights) {
-	const {start, frames} = model.paths;
+// Of a path the frames from..to, either way, without what recedes if only the
+// program's `own` functions are shown; `kept` is there in any case.
+function visitFrames({frames, foreign}, from, to, own, visit, kept = -1) {
+	const step = from < to ? 1 : -1;
 
-	return buildTree(model.allPaths, (p, visit) => {
-		for (let i = start[p]; i < start[p + 1]; i++)
+	for (let i = from; i !== to + step; i += step)
+		if (!own || !foreign[i] || i === kept)
 			visit(frames[i]);
-	}, weights);
+}
+
+function treeOfCalls(model, weights, own) {
+	const {paths} = model;
+
+	return buildTree(model.allPaths, (p, visit) => visitFrames(paths,
+		paths.start[p], paths.start[p + 1] - 1, own, visit), weights);
 }
 
 // From the function that allocates outwards; what only passes allocations on
 // is left out.
-function treeOfCallers(model, weights) {
-	const {start, frames, flatAt} = model.paths;
+function treeOfCallers(model, weights, own) {
+	const {paths} = model;
 
-	return buildTree(model.allPaths, (p, visit) => {
-		for (let i = flatAt[p]; i >= start[p]; i--)
-			visit(frames[i]);
-	}, weights);
+	return buildTree(model.allPaths, (p, visit) => visitFrames(paths,
+		paths.flatAt[p], paths.start[p], own, visit), weights);
 }
 
 // What calls a function, and what it calls, from its outermost call on.  Both
 // have the function as the only child of the root.
-function treesAround(model, f, weights) {
-	const {start, frames} = model.paths;
-	const paths = model.pathsWith(f);
-	const where = (p) => {
-		let i = start[p];
+function treesAround(model, f, weights, own) {
+	const {paths} = model;
+	const tree = (end) => buildTree(model.pathsWith(f), (p, visit) => {
+		const at = paths.frames.indexOf(f, paths.start[p]);
 
-		while (frames[i] !== f)
-			i++;
-		return i;
-	};
+		visitFrames(paths, at, end(p), own, visit, at);
+	}, weights);
 
-	return [
-		buildTree(paths, (p, visit) => {
-			for (let i = where(p); i >= start[p]; i--)
-				visit(frames[i]);
-		}, weights),
-		buildTree(paths, (p, visit) => {
-			for (let i = where(p); i < start[p + 1]; i++)
-				visit(frames[i]);
-		}, weights),
-	];
+	return [tree((p) => paths.start[p]), tree((p) => paths.start[p + 1] - 1)];
 }

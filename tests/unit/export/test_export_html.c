@@ -172,13 +172,14 @@ TEST_OF(struct fixture *x, paths, setup, fixture_teardown)
 	assert_int_equal(path->n_frames, 3);
 	assert_int_equal(path->flat, 1);
 	assert_int_equal(paths.frames[path->at],
-			 number(&paths, "main", "/bin/app"));
+			 2 * number(&paths, "main", "/bin/app"));
 	assert_int_equal(paths.frames[path->at + 1],
-			 number(&paths, "f", "/bin/app"));
+			 2 * number(&paths, "f", "/bin/app"));
+	assert_int_equal(paths.frames[path->at + 2] % 2, 1);
 	path = &paths.paths[paths.of_stack[4]];
 	assert_int_equal(path->n_frames, 1);
 	assert_int_equal(paths.frames[path->at],
-			 number(&paths, SP_LABEL_NO_STACK, ""));
+			 2 * number(&paths, SP_LABEL_NO_STACK, ""));
 	sp_html_paths_done(&paths);
 }
 
@@ -200,7 +201,7 @@ TEST_BETWEEN(fold, setup, fixture_teardown)
 	assert_int_equal(place[paths.of_stack[3]], other);
 	assert_int_equal(place[paths.of_stack[4]], other);
 	assert_int_equal(paths.frames[paths.paths[other].at],
-			 number(&paths, SP_HTML_PATHS_OTHER, ""));
+			 2 * number(&paths, SP_HTML_PATHS_OTHER, ""));
 	assert_int_equal(paths.paths[other].n_frames, 1);
 	sp_html_paths_done(&paths);
 }

@@ -18,7 +18,7 @@ const names = ['special', 'estimate', 'strata', 'model', 'tree', 'format',
 	'flame', 'place', 'timeline'];
 const exported = ['gammaQuantile', 'p3Quantile', 'emptyAcc', 'mergeAcc',
 	'termsOf', 'bytesOf', 'objectsOf', 'estimate', 'estimateNamed', 'classOf', 'CLASSES',
-	'readColumn', 'buildTree', 'sumTree', 'pathsOfNode', 'amount',
+	'readColumn', 'treeOfCalls', 'treeOfCallers', 'treesAround', 'buildTree', 'sumTree', 'pathsOfNode', 'amount',
 	'interval', 'visible', 'sizeRanges', 'readState', 'writeState',
 	'niceStep', 'Layer', 'findAt', 'neighbour', 'isFaint', 'SAMPLES', 'EST',
 	'estimateText', 'emptySums', 'percent', 'normalQuantile', 'levelOf',
@@ -447,6 +447,12 @@ const tests = {
 			checkJoined(random(100 + round), 1 + round);
 	},
 
+	// The trees of own functions are those of the paths without the others.
+	own() {
+		for (let round = 0; round < 40; round++)
+			checkOwn(random(500 + round), 30);
+	},
+
 	signs() {
 		assert.equal(page.signed(1228.8, false), '+1.20 KiB');
 		assert.equal(page.signed(-5e6, true), '−5.00 M');
@@ -460,6 +466,7 @@ const tests = {
 		assert.equal(page.signedPercent(0, 5), 'new');
 		assert.equal(page.signedPercent(5, 0), 'gone');
 		assert.equal(page.signedPercent(200, 199), '−0.50 %');
+		assert.equal(page.signedPercent(1e6, 999999), '<0.01 %');
 		assert.equal(page.signedPercent(1, 21), '+2000 %');
 		for (const size of EDGES) {
 			for (const x of [size, -size]) {
@@ -495,6 +502,68 @@ const tests = {
 		}
 	},
 };
+
+function checkOwn(next, n) {
+	const stacks = Array.from({length: n}, () => Array.from(
+		{length: 1 + next(6)}, () => [next(5), next(2)]));
+	const start = [0], flat = stacks.map((stack) => {
+		start.push(start[start.length - 1] + stack.length);
+		const at = next(stack.length);
+
+		stack.forEach((frame, i) => {
+			if (i >= at)
+				frame[1] = i > at ? 1 : 0;
+		});
+		return at;
+	});
+	const frames = stacks.flat();
+	const model = {
+		allPaths: Int32Array.from(stacks.keys()),
+		pathsWith: (f) => Int32Array.from([...stacks.keys()].filter(
+			(p) => stacks[p].some(([g]) => g === f))),
+		paths: {start: Int32Array.from(start),
+			frames: Int32Array.from(frames, ([f]) => f),
+			foreign: Uint8Array.from(frames, ([, is]) => is),
+			flatAt: Int32Array.from(flat, (at, p) => start[p] + at)},
+	};
+	const weights = new Float64Array(n).fill(1);
+	const leaves = (tree) => {
+		const found = [];
+
+		for (let node = 0; node < tree.n; node++) {
+			const names = [];
+
+			for (let up = node; up > 0; up = tree.parent[up])
+				names.unshift(tree.fn[up]);
+			for (let i = tree.own[node]; i < tree.own[node + 1]; i++)
+				found[tree.order[i]] = names.join();
+		}
+		return found;
+	};
+	const want = (of) => stacks.map((stack, p) =>
+		of(stack, p).map(([f]) => f).join());
+
+	for (const own of [false, true]) {
+		const isShown = ([, is]) => !own || !is;
+
+		assert.deepEqual(leaves(page.treeOfCalls(model, weights, own)),
+			want((stack) => stack.filter(isShown)));
+		assert.deepEqual(leaves(page.treeOfCallers(model, weights, own)),
+			want((stack, p) => stack.slice(0, flat[p] + 1).reverse()
+				.filter(isShown)));
+		const [callers, callees] = page.treesAround(model, 2, weights, own);
+		const at = (stack) => stack.findIndex(([f]) => f === 2);
+		const isWith = (_, p) => stacks[p].some(([f]) => f === 2);
+		const kept = (i) => (frame, k) => k === i || isShown(frame);
+
+		assert.deepEqual(leaves(callers).filter(isWith), want((stack) =>
+			stack.slice(0, at(stack) + 1).reverse().filter(kept(0)))
+			.filter(isWith));
+		assert.deepEqual(leaves(callees).filter(isWith), want((stack) =>
+			stack.slice(at(stack)).filter(kept(0))).filter(isWith));
+		checks++;
+	}
+}
 
 function randomTree(next, n) {
 	const paths = Array.from({length: n}, () =>
@@ -571,6 +640,7 @@ function randomSide(next, n, moduleOfProgram) {
 				functions,
 				paths: {start: Int32Array.from(start),
 					frames: Int32Array.from(stacks.flat()),
+					foreign: new Uint8Array(stacks.flat().length),
 					flatAt: Int32Array.from(flatAt)},
 				cells: {start: Int32Array.from(cellStart),
 					kind: Int32Array.from(column((_, i) => i)),

@@ -195,6 +195,34 @@ TEST_OF(struct fixture *x, tree_without_plumbing, setup, fixture_teardown)
 	sp_tree_free(tree);
 }
 
+/* Functions of libraries between the program's own are left out, unless all
+ * frames are wanted. */
+TEST_OF(struct fixture *x, tree_of_own_functions, setup, fixture_teardown)
+{
+	static const char *const own[] = {"a", "b"};
+	static const char *const all[] = {"std::x", "a", "std::x", "b"};
+
+	fixture_symbol(x, 10, "operator new", NULL, 0);
+	fixture_symbol(x, 11, "std::x", NULL, 0);
+	fixture_stack(x, (size_t[]){10, 11, 1, 11, 0, 11}, 6, 2, 100);
+	for (int is_all = 0; is_all < 2; is_all++) {
+		const char *const *want = is_all ? all : own;
+		const size_t n = is_all ? 4 : 2;
+		struct sp_aggregate *a;
+		struct sp_tree *tree;
+
+		x->symbolizer.has_all_frames = is_all;
+		a = fixture_aggregate(x);
+		assert_int_equal(sp_tree_new(a, 0, &tree, NULL), 0);
+		assert_int_equal(tree->n_nodes, n);
+		for (size_t i = 0; i < n; i++)
+			assert_string_equal(
+				sp_aggregate_at(a, tree->nodes[i].row)->name,
+				want[i]);
+		sp_tree_free(tree);
+	}
+}
+
 /* ---- edges ---- */
 
 /* Samples of the stacks in which `other` is the caller of the outermost call
@@ -268,6 +296,31 @@ TEST_BETWEEN(edges_against_model, setup, fixture_teardown)
 			     a, true);
 		assert_true(!i || edges[i - 1].function < edges[i].function);
 	}
+	sp_edges_free(edges, n);
+}
+
+/* Between own functions those of libraries are passed over; what the flat one
+ * calls is told, and whatever is asked for. */
+TEST_OF(struct fixture *x, edges_of_own_functions, setup, fixture_teardown)
+{
+	struct sp_aggregate *a;
+	struct sp_edges *edges;
+	size_t n;
+
+	fixture_symbol(x, 10, "operator new", NULL, 0);
+	fixture_symbol(x, 11, "std::x", NULL, 0);
+	fixture_symbol(x, 12, "std::y", NULL, 0);
+	fixture_stack(x, (size_t[]){10, 11, 1, 12, 0, 12}, 6, 2, 100);
+	a = fixture_aggregate(x);
+	assert_int_equal(sp_edges_match(a, "^b$", &edges, &n, NULL), 0);
+	assert_string_equal(sp_aggregate_at(a, edges->callers[0].row)->name,
+			    "a");
+	assert_string_equal(sp_aggregate_at(a, edges->callees[0].row)->name,
+			    "std::x");
+	sp_edges_free(edges, n);
+	assert_int_equal(sp_edges_match(a, "^std::y$", &edges, &n, NULL), 0);
+	assert_string_equal(sp_aggregate_at(a, edges->callees[0].row)->name,
+			    "b");
 	sp_edges_free(edges, n);
 }
 

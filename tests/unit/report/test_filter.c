@@ -113,6 +113,42 @@ TEST_OF(struct fixture *x, hide_and_show, setup, fixture_teardown)
 	assert_left(x, SP_FILTER_SHOW, "app", "c e b a");
 }
 
+/* What is left of the last stack if only own functions are. */
+static void assert_own(struct fixture *x, const char *expected)
+{
+	const struct sp_filter_patterns own = {.only_own = true};
+	struct sp_filter *f;
+
+	assert_true(sp_filter_is_given(&own));
+	assert_int_equal(sp_filter_new(&x->profile, &x->symbolizer, &own, NULL,
+				       NULL, &f, NULL),
+			 0);
+	assert_string_equal(left(f, x->profile.n_stacks - 1), expected);
+	sp_filter_free(f);
+}
+
+/* A stack without an own function is left as it is; what a script calls is not
+ * its own, and without a script it is. */
+TEST_OF(struct fixture *x, only_own, setup, fixture_teardown)
+{
+	enum { NEW = 10, STD, STD_IN_A, SCRIPT, EVAL };
+
+	fixture_symbol(x, NEW, "operator new", NULL, 0);
+	fixture_symbol(x, STD, "std::x", NULL, 0);
+	fixture_symbol(x, STD_IN_A, "std::y", "one.c", 7);
+	fixture_symbol(x, STD_IN_A, "a", "one.c", 8);
+	fixture_symbol(x, SCRIPT, "py::load", NULL, 0);
+	fixture_symbol(x, EVAL, "_PyEval_EvalFrameDefault", NULL, 0);
+	ADD(x, NEW, STD, B, STD, STD_IN_A, STD);
+	assert_own(x, "b a");
+	ADD(x, NEW, STD);
+	assert_own(x, "operator new std::x");
+	ADD(x, NEW, C, EVAL, SCRIPT, EVAL, A);
+	assert_own(x, "py::load");
+	ADD(x, NEW, C, EVAL, A);
+	assert_own(x, "c _PyEval_EvalFrameDefault a");
+}
+
 TEST_OF(struct fixture *x, show_from, setup, fixture_teardown)
 {
 	ADD(x, B, C, B, A);

@@ -327,7 +327,8 @@ TEST_OF(struct page *page, stacks, page_setup, page_teardown)
 }
 
 /* Between the program's own function and the allocator only the library's
- * outermost is shown; what a line would save alone is. */
+ * outermost is shown, and between two own ones nothing; what a line would save
+ * alone is. */
 TEST_OF(struct page *page, stack_of_library_functions, page_setup,
 	page_teardown)
 {
@@ -341,13 +342,14 @@ TEST_OF(struct page *page, stack_of_library_functions, page_setup,
 	fixture_symbol(x, INSERT, "std::a", "a.h", 1);
 	fixture_symbol(x, INSERT, "std::b", "b.h", 2);
 	fixture_symbol(x, INSERT, "std::c", "c.h", 3);
-	fixture_stack(x, (size_t[]){NEW, INSERT, MAIN}, 3, 100, 64);
+	fixture_stack(x, (size_t[]){NEW, INSERT, MAIN, INSERT}, 4, 100, 64);
 	fixture_stack(x, (size_t[]){NEW, NEW, NEW, MAIN}, 4, 10, 64);
 	assert_has(print(page, STACKS, 0),
 		   "    operator new  (app)\n"
 		   "    ... 2 library functions: see --all-frames\n"
 		   "    std::c  c.h:3  (app)\n"
-		   "    main  src/main.c:10  (app)\n");
+		   "    main  src/main.c:10  (app)\n"
+		   "    ... 3 library functions\n");
 	assert_has(page->text, "    operator new  (app)\n"
 			       "    operator new  (app)\n"
 			       "    operator new  (app)\n"
