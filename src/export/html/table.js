@@ -175,8 +175,8 @@ class FunctionTable extends Ranking {
 			(this.all || this.model.isOwn[f])).length;
 		const foreign = found.length - n - callers;
 
-		return (callers ? `; ${count(callers)} more only call others: ` +
-			'see the order of cum' : '') +
+		return (callers ? `; ${plural(callers, 'caller')} more in the ` +
+			'order of cum' : '') +
 			(foreign ? `; ${count(foreign)} of libraries: ` +
 			'switch “Own functions” off' : '');
 	}
