@@ -25,8 +25,8 @@ static _Atomic unsigned int n_peers;
 static bool is_through_copy(const struct sp_walk *walk)
 {
 	for (unsigned int i = 0; i < walk->n; i++)
-		if (!sp_modules_find(
-			    (uintptr_t)walk->pcs[walk->first + i] - 1, NULL))
+		if (!sp_modules_find((uintptr_t)walk->pcs[walk->first + i] - 1,
+				     NULL))
 			return true;
 	return false;
 }
