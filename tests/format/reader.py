@@ -491,6 +491,9 @@ def summary(profile):
     for number in filter(None, {f["thread"] for f in profile.frees}):
         profile.threads.setdefault(number, {})
     ends, unmatched = profile.ends()
+    # The slots of a file that is cut may be missing.
+    totals = [None, None] if profile.is_cut and not profile.total[0] \
+        else profile.total
     return {
         "flags": profile.flags, "ended": len(ends),
         "unmatched_frees": unmatched, "rss": sorted(profile.rss),
@@ -500,7 +503,7 @@ def summary(profile):
             (s[2] for s in profile.stretches() if s[2]),
             default=profile.period_bytes),
         "seed": str(profile.seed), "clean": profile.end_kind == 1,
-        "exact": [*profile.total, profile.end_kind == 1 and
+        "exact": [*totals, profile.end_kind == 1 and
                   not profile.missing and not profile.is_cut,
                   None if profile.is_cut else profile.missing],
         "samples": len(profile.samples), "losses": profile.losses,
