@@ -86,7 +86,8 @@ static int take_info(struct sp_loader *l, const struct sp_record_info *r)
 		}
 		return 0;
 	}
-	p->infos[p->n_infos++] = info;
+	if (!sp_loader_is_known_fact(l, &info))
+		p->infos[p->n_infos++] = info;
 	return 0;
 }
 

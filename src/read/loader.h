@@ -31,6 +31,7 @@ struct sp_loader {
 	struct sp_idmap modules;
 	struct sp_embedded stored;
 	size_t stacks_room, threads_room, modules_room, infos_room, rss_room;
+	size_t grown[3]; /* one more than the number of such an INFO; 0: none */
 	struct sp_marks marks;
 	struct sp_mappings mappings;
 	uint64_t last_time_ns;
@@ -52,6 +53,11 @@ int sp_loader_end_records(struct sp_loader *loader);
 /* The exact totals, once all else is there, of a profile of mappings: they have
  * no sizes by class, and no phases with totals of their own. */
 void sp_loader_set_mapped_totals(const struct sp_loader *loader);
+
+/* Facts that grow are written again, as a whole, and records come in any order:
+ * the longest counts.  True: it was there. */
+bool sp_loader_is_known_fact(struct sp_loader *loader,
+			     const struct sp_info *info);
 
 /* How the process ended and what the file lacks, once all facts are there. */
 void sp_loader_set_end(struct sp_loader *loader);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How the process ended, and what the file lacks of it. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/parse.h"
@@ -28,6 +29,31 @@ static void take_fact(const struct sp_profile *p, const char *key,
 		sp_parse_u64(text, ret);
 }
 
+bool sp_loader_is_known_fact(struct sp_loader *l, const struct sp_info *info)
+{
+	static const char *const growing[] = {"allocator.linked", "unseen",
+					      "diagnosis"};
+	static_assert(sizeof(growing) / sizeof(*growing) ==
+			      sizeof(l->grown) / sizeof(*l->grown),
+		      "loader.h");
+
+	for (size_t i = 0; i < sizeof(growing) / sizeof(*growing); i++) {
+		struct sp_info *known;
+
+		if (strcmp(info->key, growing[i]) != 0)
+			continue;
+		if (!l->grown[i]) {
+			l->grown[i] = l->p->n_infos + 1;
+			return false;
+		}
+		known = &l->p->infos[l->grown[i] - 1];
+		if (strlen(info->value) > strlen(known->value))
+			known->value = info->value;
+		return true;
+	}
+	return false;
+}
+
 /* What model/whole.h asks for. */
 static void set_whole(const struct sp_loader *l)
 {
@@ -49,6 +75,7 @@ void sp_loader_set_end(struct sp_loader *l)
 
 	set_end(p, l->reader);
 	set_whole(l);
-	p->has_unseen = sp_profile_info(p, "unseen");
+	p->has_unseen = sp_profile_info(p, "unseen") ||
+			sp_profile_info(p, "allocator.missed");
 	take_fact(p, "time_error_ns", &p->time_error_ns);
 }

@@ -151,27 +151,23 @@ static void note_diagnosis(struct sp_view_notes *notes,
 	putc('\n', notes->out);
 }
 
-/* A malloc without a prefix also serves libraries, whose constructors may have
- * run before the library's. */
-static bool has_served_libraries(const char *linked)
-{
-	return strncmp(linked, "malloc", strlen("malloc")) == 0 ||
-	       strstr(linked, ", malloc");
-}
-
 static void note_linked(struct sp_view_notes *notes, const struct sp_profile *p)
 {
 	const char *linked = sp_profile_info(p, "allocator.linked");
+
+	const char *missed = sp_profile_info(p, "allocator.missed");
 
 	if (!linked || !*linked)
 		return;
 	fputs("linked into the program, and seen at its entries: ",
 	      sp_view_note(notes));
 	sp_text_print(notes->out, linked);
-	if (has_served_libraries(linked))
-		fputs("; what libraries allocated before sampleprof's start "
-		      "is in no total",
+	if (missed) {
+		fputs("; what was allocated before sampleprof's start is in "
+		      "no total: by ",
 		      notes->out);
+		sp_text_print(notes->out, missed);
+	}
 	putc('\n', notes->out);
 }
 

@@ -130,11 +130,12 @@ class Counts(harness.Case):
                 self.assertEqual(profile.settings["allocator.linked"],
                                  "malloc (jemalloc)")
                 self.assertNotIn("unseen", profile.settings)
+                said = " ".join(harness.report(profile.path).split())
                 self.assertIn("linked into the program, and seen at its "
-                              "entries: malloc (jemalloc); what libraries "
-                              "allocated before sampleprof's start is in no "
-                              "total", " ".join(
-                                  harness.report(profile.path).split()))
+                              "entries: malloc (jemalloc); what was allocated "
+                              "before sampleprof's start is in no total: by "
+                              "malloc", said)
+                self.assertNotIn("allocations, exact", said)
 
     @unittest.skipUnless(harness.MACHINE == "x86_64", "other machines")
     def test_in_the_program_as_without_us(self):
@@ -161,6 +162,38 @@ class Counts(harness.Case):
                                     threads=threads, rounds=6)
             self.assertEqual(profile.settings["allocator.linked"],
                              "je_malloc (jemalloc)")
+
+    @unittest.skipUnless(harness.MACHINE == "x86_64", "other machines")
+    def test_in_a_library(self):
+        """That the program needs, or that it loads and unloads: its functions
+        are seen from before its constructors on."""
+        library = harness.target("libprogram_linked_in.so")
+        for times in (0, 3):
+            with self.subTest(times=times):
+                _, profile = self.check(
+                    harness.target("program_loads" if times else
+                                   "program_loads_linked"),
+                    times, library, threads=2, rounds=6)
+                name = "je_malloc in libprogram_linked_in.so"
+                self.assertEqual(profile.settings["allocator.linked"],
+                                 f"{name} (jemalloc)")
+                said = " ".join(harness.report(profile.path).split())
+                self.assertIn("linked into the program, and seen at its "
+                              f"entries: {name}", said)
+                # The constructor of the one that was there ran before ours.
+                self.assertEqual(profile.settings.get("allocator.missed"),
+                                 None if times else name)
+                self.assertEqual("allocations, exact" in said, times > 0)
+
+    @harness.nightly_too
+    @unittest.skipUnless(harness.MACHINE == "x86_64", "other machines")
+    def test_in_a_library_beside_others(self):
+        """Which another thread loads and unloads meanwhile."""
+        values = self.execute(
+            harness.target("program_loads"), 2, 1, harness.rounds(8, 300),
+            harness.target("libprogram_linked_in.so"), "others").values()
+        self.assertGreater(values["truth"][0], 1 << 20)
+        self.assertEqual(values["measured"], values["truth"])
 
     @unittest.skipUnless(harness.MACHINE == "x86_64", "other machines")
     def test_refused_in_the_program(self):
@@ -198,19 +231,20 @@ class Counts(harness.Case):
         linked = settings.get("allocator.linked", "").split(", ")
         unseen = settings["unseen"].split()
         values = run.values()
-        beyond = re.search(r"not seen: (\S+) is one of more than 4 allocators",
+        beyond = re.search(r"not seen: (\S+) is one of more than 8 allocators",
                            settings["diagnosis"])[1]
         self.assertIn(beyond, unseen)
         looked_at = [*linked, *unseen]
         looked_at.remove(beyond)
-        for name in "fine", "short", "loop", "odd", "fifth":
+        names = ("fine", "short", "loop", "odd", "fifth", "sixth", "seventh",
+                 "eighth", "ninth")
+        for name in names:
             self.assertEqual(values[name],
                              (0, 2 * (f"{name}_je_malloc" in linked)), name)
         self.assertEqual(values["long"], (0, 0))
-        self.assertEqual(len(set(looked_at) - {""}), 4, settings)
-        self.assertLessEqual(set(looked_at), {
-            f"{name}_je_malloc"
-            for name in ("fine", "short", "loop", "odd", "fifth")})
+        self.assertEqual(len(set(looked_at) - {""}), 8, settings)
+        self.assertLessEqual(set(looked_at),
+                             {f"{name}_je_malloc" for name in names})
 
     @unittest.skipUnless(harness.MACHINE == "x86_64", "other machines")
     def test_kernel_refuses_in_the_program(self):
@@ -227,6 +261,11 @@ class Counts(harness.Case):
             self.assertIn("fine_je_malloc", settings["unseen"].split())
             self.assertIn("fine_je_malloc cannot be written: the kernel "
                           "refuses", settings["diagnosis"])
+            settings = self.execute(
+                harness.target("program_loads"), 1, 1, 2,
+                harness.target("libprogram_linked_in.so"), preload=(library,),
+                env=env).profile().settings
+            self.assertNotIn("allocator.linked", settings)
             for program, more in (("entries", ["nopvalloc"]), ("operators", [])):
                 target = harness.target(f"program_{program}_static_pie")
                 result = self.execute(target, 2, 2, *more, preload=(library,),

@@ -6,9 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/unwind/loaded.h"
+
 /*
- * An allocator that is linked into the executable is reached by no interposed
- * call: the calls are direct.  So the entries of its functions lead to us.
+ * An allocator that is linked into the executable, or into a library for that
+ * alone, is reached by no interposed call: the calls are direct.  So the
+ * entries of its functions lead to us.
  *
  * A family is the functions that belong together under a prefix: none, or one
  * that ends in "je_", or "_rjem_".  All of them are diverted, or none.
@@ -48,18 +51,21 @@ struct sp_divert_function {
 
 #define SP_DIVERT_PREFIX 32u
 struct sp_divert_family {
+	struct sp_loaded object; /* no map: the place is empty */
 	char prefix[SP_DIVERT_PREFIX];
 	struct sp_divert_function functions[SP_DIVERT_NAMES];
 	bool is_diverted;
 	bool is_ambiguous; /* two functions have one name */
 	/* Why it is not: a name without the prefix, and what of that. */
 	const char *culprit, *why;
+	uintptr_t room; /* its stubs and trampolines; 0: there are none */
+	bool is_new;    /* nobody was told yet */
+	bool was_used;  /* perhaps: it was there before us */
 };
 
-#define SP_DIVERT_FAMILIES 4u
+#define SP_DIVERT_FAMILIES 8 /* of all objects */
 struct sp_divert_families {
 	struct sp_divert_family list[SP_DIVERT_FAMILIES];
-	unsigned int n;
 	/* The first one for which there was no room, with as much of its prefix
 	 * as fits. */
 	bool is_more;
@@ -67,16 +73,24 @@ struct sp_divert_families {
 };
 
 /*
- * Find the families of the executable, and divert them; false: none is. `enter`
+ * Find the families of what is loaded, and divert them.  True: one is.  `enter`
  * gets the calls: it is jumped to as the function was, but the address of its
  * struct sp_divert_function is in r11, and what was in r11 is 16 bytes below
- * the stack pointer.  Context: cold, at the start, while there is one thread.
+ * the stack pointer.  `loaded` is called in the place of the loader's function
+ * that tells debuggers of a change of its list.  Both keep all registers.
+ * Context: cold, at the start, while there is one thread.
  */
-bool sp_divert_begin(void (*enter)(void));
+bool sp_divert_begin(void (*enter)(void), void (*loaded)(void));
+
+/* The loader's list has changed: forget the families of what is gone, and look
+ * at what is new.  True: there is a family, of which is_new says it.  Context:
+ * cold, in the loader, under its lock. */
+bool sp_divert_look(void);
 
 /* Those that were found; by its names, one is jemalloc's. */
-const struct sp_divert_families *sp_divert_found(void);
+struct sp_divert_families *sp_divert_found(void);
 bool sp_divert_is_jemalloc(const struct sp_divert_family *family);
 
 /* Ours: hooks/interpose_divert_x86_64.c. */
 void sp_divert_enter(void) __attribute__((visibility("hidden")));
+void sp_divert_loaded(void) __attribute__((visibility("hidden")));

@@ -4,15 +4,21 @@
 
 #include "agent/sys/poison.h"
 
-static const struct sp_divert_families none;
+static struct sp_divert_families none;
 
-bool sp_divert_begin(void (*enter)(void))
+bool sp_divert_begin(void (*enter)(void), void (*loaded)(void))
 {
 	(void)enter;
+	(void)loaded;
 	return false;
 }
 
-const struct sp_divert_families *sp_divert_found(void)
+bool sp_divert_look(void)
+{
+	return false;
+}
+
+struct sp_divert_families *sp_divert_found(void)
 {
 	return &none;
 }
@@ -24,5 +30,9 @@ bool sp_divert_is_jemalloc(const struct sp_divert_family *family)
 }
 
 void sp_divert_enter(void)
+{
+}
+
+void sp_divert_loaded(void)
 {
 }

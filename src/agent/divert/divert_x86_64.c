@@ -5,7 +5,8 @@
  *     /proc/self/mem, which changes no protection.
  * I2  All functions of a family are planned before the first entry is written;
  *     what is written of one that cannot be finished is taken back.
- * I3  There is one thread, and it is in none of the functions.
+ * I3  No thread is in one of the functions: there is one thread, and it is not;
+ *     or the loader has just mapped the object, and has told nobody.
  */
 #include "agent/divert/divert.h"
 
@@ -27,7 +28,7 @@
 /* Of one function: its stub, and its trampoline behind that. */
 #define STUB_BYTES  32u
 #define PLACE_BYTES (STUB_BYTES + SP_ENTRY_TRAMPOLINE)
-#define ROOM_BYTES  (SP_DIVERT_FAMILIES * SP_DIVERT_NAMES * PLACE_BYTES)
+#define ROOM_BYTES  (SP_DIVERT_NAMES * PLACE_BYTES) /* of a family */
 
 static struct sp_divert_families families;
 
@@ -53,7 +54,7 @@ static bool write_code(const struct work *w, uintptr_t at, const void *from,
 	return SP_SYS4(pwrite64, w->memory, from, bytes, at) == (long)bytes;
 }
 
-/* ---- room near the executable ---- */
+/* ---- room near an object ---- */
 
 #define STEP_BYTES (1ul << 20)
 #define STEPS      256u
@@ -81,23 +82,6 @@ static uintptr_t map_room(uintptr_t text)
 
 /* ---- one function ---- */
 
-/* The code of a function is in a segment that can be read and executed. */
-static bool is_code(const struct sp_divert_function *f)
-{
-	const struct link_map *map = sp_linkmap_first();
-	const uintptr_t at = f->entry - map->l_addr;
-	unsigned long n;
-	const ElfW(Phdr) *p = sp_linkmap_executable(&n);
-
-	for (; n; n--, p++)
-		if (p->p_type == PT_LOAD && p->p_flags & PF_X &&
-		    p->p_flags & PF_R && !(p->p_flags & PF_W) &&
-		    at >= p->p_vaddr && at - p->p_vaddr < p->p_filesz &&
-		    f->bytes <= p->p_filesz - (at - p->p_vaddr))
-			return true;
-	return false;
-}
-
 /* mov %r11,-16(%rsp); mov $function,%r11; jmp *enter */
 static void make_stub(uint8_t stub[STUB_BYTES],
 		      const struct sp_divert_function *f, void (*enter)(void))
@@ -120,8 +104,6 @@ static const char *prepare_function(struct work *w,
 	uint8_t stub[STUB_BYTES];
 	const char *why;
 
-	if (!is_code(f))
-		return "is not in the code of the executable";
 	if (w->room + PLACE_BYTES > w->end)
 		return "has no room";
 	why = sp_entry_plan(f->entry, f->bytes, w->room + STUB_BYTES, &plan);
@@ -148,8 +130,7 @@ static const char *prepare_function(struct work *w,
 static bool leads_to_other(const struct sp_divert_family *family,
 			   const struct sp_divert_function *f)
 {
-	const uintptr_t to =
-		is_code(f) ? sp_entry_follow(f->entry, f->bytes) : 0;
+	const uintptr_t to = sp_entry_follow(f->entry, f->bytes);
 
 	for (unsigned int i = 0; to && i < SP_DIVERT_NAMES; i++)
 		if (family->functions[i].entry == to &&
@@ -208,7 +189,9 @@ static bool prepare_family(struct work *w, struct sp_divert_family *family)
 		if (!f->entry || f->name->does == SP_DIVERT_ANSWERS)
 			continue;
 		f->answers = __extension__(sp_divert_below *) answers;
-		if (f->name->does == SP_DIVERT_RESIZES && !answers)
+		if (!sp_divert_is_code(&family->object, f))
+			why = "is not in the code of its file";
+		else if (f->name->does == SP_DIVERT_RESIZES && !answers)
 			why = "has no sallocx beside it";
 		else if (!is_shared(family, f, &differs) &&
 			 !leads_to_other(family, f))
@@ -230,7 +213,8 @@ static void restore_entries(const struct work *w, unsigned int n)
 			   SP_ENTRY_JUMP);
 }
 
-static void write_entries(struct work *w, struct sp_divert_family *family)
+/* All, or none. */
+static bool write_all(const struct work *w)
 {
 	for (unsigned int i = 0; i < w->n; i++) {
 		const struct entry *e = &w->entries[i];
@@ -239,10 +223,16 @@ static void write_entries(struct work *w, struct sp_divert_family *family)
 		    memcmp((const void *)e->at, e->jump, SP_ENTRY_JUMP) == 0)
 			continue;
 		restore_entries(w, i + 1);
-		refuse(family, NULL, "cannot be written: the kernel refuses");
-		return;
+		return false;
 	}
-	family->is_diverted = true;
+	return true;
+}
+
+static void write_entries(const struct work *w, struct sp_divert_family *family)
+{
+	family->is_diverted = write_all(w);
+	if (!family->is_diverted)
+		refuse(family, NULL, "cannot be written: the kernel refuses");
 }
 
 /* They have functions of their own for malloc, and are told what they need. */
@@ -277,54 +267,205 @@ static const char *look_at_threads(void)
 		       : "is not diverted while there are other threads";
 }
 
-static void divert_family(struct work *w, struct sp_divert_family *family,
-			  const char *why)
+static bool open_memory(struct work *w)
 {
-	if (!why && family->is_ambiguous)
-		why = "is there twice";
-	if (why)
-		refuse(family, NULL, why);
-	else if (prepare_family(w, family))
-		write_entries(w, family);
+	if (w->memory < 0)
+		w->memory = SP_SYS4(openat, AT_FDCWD, "/proc/self/mem",
+				    O_RDWR | O_CLOEXEC, 0);
+	return w->memory >= 0;
 }
 
-static const char *prepare_room(struct work *w)
+static const char *prepare_room(struct work *w, uintptr_t near)
 {
-	const char *why = look_at_threads();
-
-	if (why)
-		return why;
-	w->memory = SP_SYS4(openat, AT_FDCWD, "/proc/self/mem",
-			    O_RDWR | O_CLOEXEC, 0);
-	if (w->memory < 0)
+	if (!open_memory(w))
 		return "cannot be written: the kernel refuses";
-	w->room = map_room(families.list[0].functions[0].entry);
+	w->room = map_room(near);
 	w->end = w->room + ROOM_BYTES;
 	return w->room ? NULL : "has no room near it";
 }
 
-bool sp_divert_begin(void (*enter)(void))
+static void give_room(uintptr_t *room)
 {
-	bool is_any = false;
-	const char *why;
+	if (*room)
+		SP_SYS2(munmap, *room, ROOM_BYTES);
+	*room = 0;
+}
 
-	if (is_left_to_tools())
-		return false;
-	if (!sp_divert_find(&families))
-		return false;
-	work.enter = enter;
-	work.memory = -1;
-	why = prepare_room(&work);
-	for (unsigned int i = 0; i < families.n; i++) {
-		divert_family(&work, &families.list[i], why);
-		is_any |= families.list[i].is_diverted;
+static void divert_family(struct work *w, struct sp_divert_family *family,
+			  const char *why)
+{
+	if (family->why)
+		return;
+	if (!why && family->is_ambiguous)
+		why = "is there twice";
+	if (!why)
+		why = prepare_room(w, family->functions[0].entry);
+	if (why) {
+		refuse(family, NULL, why);
+		return;
 	}
-	if (work.memory >= 0)
-		SP_SYS1(close, work.memory);
+	family->room = w->room;
+	if (prepare_family(w, family))
+		write_entries(w, family);
+	if (!family->is_diverted)
+		give_room(&family->room);
+}
+
+/* ---- what is loaded ---- */
+
+#define LOADER "_dl_debug_state" /* its function for debuggers */
+
+/* What a library exports is interposed; the loader's are its own. */
+static bool is_to_be_looked_at(const struct link_map *map)
+{
+	if (map == sp_linkmap_first())
+		return true;
+	return map != sp_linkmap_self() && map->l_name &&
+	       strchr(map->l_name, '/') &&
+	       !sp_linkmap_symbol(map, "malloc", NULL) &&
+	       !sp_linkmap_symbol(map, LOADER, NULL);
+}
+
+static bool look_at(struct work *w, const struct link_map *map, const char *why)
+{
+	struct sp_divert_family *f = families.list;
+	struct sp_loaded object;
+	bool is_any = false;
+
+	if (!is_to_be_looked_at(map) || !sp_loaded_describe(map, &object) ||
+	    !sp_divert_find(&object, &families))
+		return false;
+	for (; f < families.list + SP_DIVERT_FAMILIES; f++) {
+		if (f->object.map != map)
+			continue;
+		divert_family(w, f, why);
+		is_any |= f->is_diverted;
+	}
 	return is_any;
 }
 
-const struct sp_divert_families *sp_divert_found(void)
+/* The last one that was looked at; the loader appends others. */
+static const struct link_map *last;
+
+static bool look_behind_last(struct work *w, const char *why)
+{
+	const struct link_map *map = last ? last->l_next : sp_linkmap_first();
+	bool is_any = false;
+
+	w->memory = -1;
+	for (; map; map = map->l_next) {
+		is_any |= look_at(w, map, why);
+		last = map;
+	}
+	return is_any;
+}
+
+static bool is_in_list(const struct link_map *wanted)
+{
+	const struct link_map *map = sp_linkmap_first();
+
+	while (map && map != wanted)
+		map = map->l_next;
+	return map;
+}
+
+/* The code is gone, and nobody is on the way to it. */
+static void forget_gone(void)
+{
+	struct sp_divert_family *f = families.list;
+
+	for (; f < families.list + SP_DIVERT_FAMILIES; f++) {
+		if (!f->object.map || is_in_list(f->object.map))
+			continue;
+		give_room(&f->room);
+		memset(f, 0, sizeof(*f));
+	}
+}
+
+static void close_memory(struct work *w)
+{
+	if (w->memory >= 0)
+		SP_SYS1(close, w->memory);
+	w->memory = -1;
+}
+
+bool sp_divert_look(void)
+{
+	const struct r_debug *debug = sp_linkmap_debug();
+	bool is_any;
+
+	if (!debug || debug->r_state != RT_CONSISTENT)
+		return false;
+	forget_gone();
+	if (!is_in_list(last) || sp_sys_forbids_files()) {
+		/* One is gone: no other has come. */
+		for (last = debug->r_map; last && last->l_next;)
+			last = last->l_next;
+		return false;
+	}
+	is_any = look_behind_last(&work, NULL);
+	close_memory(&work);
+	return is_any;
+}
+
+/* ---- what will be ---- */
+
+#define RET 0xc3u
+
+/* It only returns, and debuggers have a breakpoint there.  What it is called
+ * for then, `loaded` does and returns.  No page is needed: the loader has
+ * mapped this library near itself. */
+static void watch_loader(struct work *w, void (*loaded)(void))
+{
+	const struct r_debug *debug = sp_linkmap_debug();
+	const struct link_map *map = NULL;
+	struct entry *e = &w->entries[0];
+	const ElfW(Sym) *symbol = NULL;
+	struct sp_entry_plan plan;
+
+	if (sp_linkmap_global(LOADER, &map))
+		symbol = sp_linkmap_symbol(map, LOADER, NULL);
+	if (!symbol || !debug || map->l_addr + symbol->st_value != debug->r_brk)
+		return;
+	if (sp_entry_plan(debug->r_brk, symbol->st_size, debug->r_brk, &plan) ||
+	    plan.trampoline[plan.bytes - 1] != RET ||
+	    *(const uint8_t *)plan.at != RET ||
+	    !sp_entry_jump(e->jump, plan.at, (uintptr_t)loaded) ||
+	    !open_memory(w))
+		return;
+	e->at = plan.at;
+	memcpy(e->before, (const void *)e->at, sizeof(e->before));
+	w->n = 1;
+	write_all(w);
+}
+
+/* Constructors of libraries have run, of which the executable has served each
+ * that knows it by its name. */
+static void note_use(struct sp_divert_family *f)
+{
+	f->was_used = f->object.map &&
+		      (f->object.map != sp_linkmap_first() || !f->prefix[0]);
+}
+
+bool sp_divert_begin(void (*enter)(void), void (*loaded)(void))
+{
+	const char *why;
+	bool is_any;
+
+	if (is_left_to_tools())
+		return false;
+	work.enter = enter;
+	why = look_at_threads();
+	is_any = look_behind_last(&work, why);
+	for (unsigned int i = 0; i < SP_DIVERT_FAMILIES; i++)
+		note_use(&families.list[i]);
+	if (!why)
+		watch_loader(&work, loaded);
+	close_memory(&work);
+	return is_any;
+}
+
+struct sp_divert_families *sp_divert_found(void)
 {
 	return &families;
 }

@@ -3,7 +3,8 @@
  * I1  Whole instructions are displaced, each of which is understood: it does at
  *     the new place what it did at the old one.
  * I2  No instruction of the function itself leads into the bytes that change,
- *     but to the first of them.
+ *     but to the first of them.  What only fills the space up to the next
+ *     multiple of 16 belongs to nobody.
  */
 #include "agent/divert/entry.h"
 
@@ -14,6 +15,7 @@
 #include "agent/sys/poison.h"
 
 #define FUNCTION_MAX (64u << 10)
+#define ALIGNMENT    16u
 
 static const uint8_t landing[] = {0xf3, 0x0f, 0x1e, 0xfa}; /* endbr64 */
 
@@ -151,6 +153,27 @@ uintptr_t sp_entry_follow(uintptr_t entry, size_t bytes)
 	return 0;
 }
 
+/* Nops, at most up to where another function may begin. */
+static bool is_filling(uintptr_t entry, size_t at, size_t end)
+{
+	const uint8_t *code = (const uint8_t *)entry;
+	struct sp_instruction i;
+
+	if (entry % ALIGNMENT || end > ALIGNMENT)
+		return false;
+	for (; at < end; at += i.length) {
+		size_t p = at;
+
+		if (!sp_decode(code + at, ALIGNMENT - at, &i) || !i.length)
+			return false;
+		while (code[p] == 0x66 || code[p] == 0x2e)
+			p++;
+		if (code[p] != 0x90 && (code[p] != 0x0f || code[p + 1] != 0x1f))
+			return false;
+	}
+	return true;
+}
+
 const char *sp_entry_plan(uintptr_t entry, size_t bytes, uintptr_t to,
 			  struct sp_entry_plan *ret)
 {
@@ -170,6 +193,9 @@ const char *sp_entry_plan(uintptr_t entry, size_t bytes, uintptr_t to,
 	for (at = first; at < first + SP_ENTRY_JUMP;) {
 		struct sp_instruction i;
 
+		if (is_end && at >= bytes &&
+		    is_filling(entry, at, first + SP_ENTRY_JUMP))
+			break;
 		if (is_end || at >= bytes)
 			return "is too short";
 		if (!sp_decode(code + at, bytes - at, &i) || !i.length)
@@ -180,6 +206,8 @@ const char *sp_entry_plan(uintptr_t entry, size_t bytes, uintptr_t to,
 		is_end = is_last(&i);
 		at += i.length;
 	}
+	if (at < first + SP_ENTRY_JUMP)
+		at = first + SP_ENTRY_JUMP;
 	why = look_at_body(code, bytes, first, at);
 	if (why || is_end)
 		return why;

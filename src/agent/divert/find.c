@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "agent/sys/linkmap.h"
 #include "agent/sys/sys.h"
@@ -46,24 +47,87 @@ static bool read_at(long fd, void *to, size_t bytes, uint64_t offset)
 	return true;
 }
 
-/* Is it the file of the object that the loader has first? */
-static bool is_executables(long fd, const ElfW(Ehdr) * header)
-{
-	const struct link_map *map = sp_linkmap_first();
-	ElfW(Phdr) of_file[HEADERS_MAX];
-	const ElfW(Phdr) * mapped;
-	unsigned long n;
+/* ---- the object and its file ---- */
 
-	mapped = sp_linkmap_executable(&n);
-	if (!map || !mapped || n != header->e_phnum || n > HEADERS_MAX ||
-	    header->e_phentsize != sizeof(*of_file) ||
-	    !read_at(fd, of_file, n * sizeof(*of_file), header->e_phoff) ||
-	    memcmp(of_file, mapped, n * sizeof(*of_file)) != 0)
-		return false;
-	for (unsigned long i = 0; i < n; i++)
-		if (mapped[i].p_type == PT_DYNAMIC)
-			return (uintptr_t)map->l_ld ==
-			       map->l_addr + mapped[i].p_vaddr;
+/* The file as the loader has opened it, if it still is that. */
+static long open_file(const struct sp_loaded *object)
+{
+	struct stat st;
+	long fd = SP_SYS4(openat, AT_FDCWD,
+			  object->map == sp_linkmap_first() ? "/proc/self/exe"
+							    : object->name,
+			  O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+
+	if (fd < 0)
+		return fd;
+	if (SP_SYS2(fstat, fd, &st) == 0 && S_ISREG(st.st_mode))
+		return fd;
+	SP_SYS1(close, fd);
+	return -1;
+}
+
+static bool is_file_of(long fd, const ElfW(Ehdr) * header,
+		       const struct sp_loaded *object)
+{
+	ElfW(Phdr) of_file[HEADERS_MAX];
+	const size_t bytes = object->n_phdr * sizeof(*of_file);
+
+	return object->n_phdr == header->e_phnum &&
+	       object->n_phdr <= HEADERS_MAX &&
+	       header->e_phentsize == sizeof(*of_file) &&
+	       read_at(fd, of_file, bytes, header->e_phoff) &&
+	       memcmp(of_file, object->phdr, bytes) == 0;
+}
+
+static const ElfW(Phdr) * code_segment(const struct sp_loaded *object,
+				       const struct sp_divert_function *f)
+{
+	const uintptr_t at = f->entry - object->bias;
+	const ElfW(Phdr) *p = object->phdr;
+
+	for (; p < object->phdr + object->n_phdr; p++)
+		if (p->p_type == PT_LOAD && p->p_flags & PF_X &&
+		    p->p_flags & PF_R && !(p->p_flags & PF_W) &&
+		    at >= p->p_vaddr && at - p->p_vaddr < p->p_filesz &&
+		    f->bytes <= p->p_filesz - (at - p->p_vaddr))
+			return p;
+	return NULL;
+}
+
+bool sp_divert_is_code(const struct sp_loaded *object,
+		       const struct sp_divert_function *f)
+{
+	return code_segment(object, f);
+}
+
+/* Is the function as it is in the file?  What is not code is refused later. */
+static bool is_as_in_file(long fd, const struct sp_loaded *object,
+			  const struct sp_divert_function *f)
+{
+	const ElfW(Phdr) *p = code_segment(object, f);
+	const char *code = (const char *)f->entry;
+	uint64_t offset;
+	char part[512];
+
+	if (!p)
+		return true;
+	offset = p->p_offset + (f->entry - object->bias - p->p_vaddr);
+	for (size_t at = 0, n; at < f->bytes; at += n) {
+		n = f->bytes - at < sizeof(part) ? f->bytes - at : sizeof(part);
+		if (!read_at(fd, part, n, offset + at) ||
+		    memcmp(part, code + at, n) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* What an object has beside code is not what it was linked to be. */
+static bool changes_its_code(const struct link_map *map)
+{
+	for (const ElfW(Dyn) *d = map->l_ld; d && d->d_tag; d++)
+		if (d->d_tag == DT_TEXTREL ||
+		    (d->d_tag == DT_FLAGS && d->d_un.d_val & DF_TEXTREL))
+			return true;
 	return false;
 }
 
@@ -89,23 +153,33 @@ static struct table read_table(long fd, const ElfW(Shdr) * section)
 	return t;
 }
 
+/* Section headers are read so many at a time. */
+#define PIECE 32u
+
 static bool find_sections(long fd, const ElfW(Ehdr) * header,
 			  ElfW(Shdr) * symbols, ElfW(Shdr) * names)
 {
-	if (header->e_shentsize != sizeof(*symbols) ||
+	ElfW(Shdr) piece[PIECE];
+	unsigned int n;
+
+	if (header->e_shentsize != sizeof(*piece) ||
 	    header->e_shnum > SECTIONS_MAX)
 		return false;
-	for (unsigned int i = 0; i < header->e_shnum; i++)
-		if (!read_at(fd, symbols, sizeof(*symbols),
-			     header->e_shoff + i * sizeof(*symbols)))
+	for (unsigned int i = 0; i < header->e_shnum; i++) {
+		n = header->e_shnum - i < PIECE ? header->e_shnum - i : PIECE;
+		if (i % PIECE == 0 &&
+		    !read_at(fd, piece, n * sizeof(*piece),
+			     header->e_shoff + i * sizeof(*piece)))
 			return false;
-		else if (symbols->sh_type == SHT_SYMTAB)
-			return symbols->sh_link < header->e_shnum &&
-			       read_at(fd, names, sizeof(*names),
-				       header->e_shoff +
-					       symbols->sh_link *
-						       sizeof(*names)) &&
-			       names->sh_type == SHT_STRTAB;
+		if (piece[i % PIECE].sh_type != SHT_SYMTAB)
+			continue;
+		*symbols = piece[i % PIECE];
+		return symbols->sh_link < header->e_shnum &&
+		       read_at(fd, names, sizeof(*names),
+			       header->e_shoff +
+				       symbols->sh_link * sizeof(*names)) &&
+		       names->sh_type == SHT_STRTAB;
+	}
 	return false;
 }
 
@@ -147,36 +221,55 @@ static bool find_name(const char *symbol, unsigned int *ret, size_t *ret_prefix)
 	return false;
 }
 
-static struct sp_divert_family *family_of(struct sp_divert_families *families,
+struct search {
+	const struct sp_loaded *object;
+	struct sp_divert_families *families;
+};
+
+static struct sp_divert_family *family_of(const struct search *s,
 					  const char *symbol, size_t prefix)
 {
-	struct sp_divert_family *f = families->list;
+	struct sp_divert_family *f = s->families->list;
 
-	for (; f < families->list + families->n; f++)
-		if (strlen(f->prefix) == prefix &&
+	for (; f < s->families->list + SP_DIVERT_FAMILIES; f++)
+		if (f->object.map == s->object->map &&
+		    strlen(f->prefix) == prefix &&
 		    memcmp(f->prefix, symbol, prefix) == 0)
 			return f;
 	return NULL;
 }
 
-static void add_family(struct sp_divert_families *families, const char *symbol,
+static struct sp_divert_family *empty_place(struct sp_divert_families *families)
+{
+	struct sp_divert_family *f = families->list;
+
+	for (; f < families->list + SP_DIVERT_FAMILIES; f++)
+		if (!f->object.map)
+			return f;
+	return NULL;
+}
+
+static void add_family(const struct search *s, const char *symbol,
 		       size_t prefix)
 {
 	const size_t kept =
 		prefix < SP_DIVERT_PREFIX ? prefix : SP_DIVERT_PREFIX - 1;
+	struct sp_divert_family *f = empty_place(s->families);
 
-	if (family_of(families, symbol, prefix))
+	if (family_of(s, symbol, prefix))
 		return;
-	if (kept == prefix && families->n < SP_DIVERT_FAMILIES)
-		memcpy(families->list[families->n++].prefix, symbol, prefix);
-	else if (!families->is_more) {
-		families->is_more = true;
-		memcpy(families->more, symbol, kept);
+	if (kept == prefix && f) {
+		f->object = *s->object;
+		f->is_new = true;
+		memcpy(f->prefix, symbol, prefix);
+	} else if (!s->families->is_more) {
+		s->families->is_more = true;
+		memcpy(s->families->more, symbol, kept);
 	}
 }
 
 /* Without a prefix a function of one source file may be anything; the linker
- * makes those local, too, that are visible in the executable alone. */
+ * makes those local, too, that are visible in the object alone. */
 static bool may_be_of_family(const ElfW(Sym) * s, size_t prefix)
 {
 	return prefix || ELF64_ST_BIND(s->st_info) != STB_LOCAL ||
@@ -185,21 +278,23 @@ static bool may_be_of_family(const ElfW(Sym) * s, size_t prefix)
 
 /* Each malloc begins a family; the others of its functions may come earlier in
  * the table. */
-static void note_malloc(struct sp_divert_families *families,
-			const ElfW(Sym) * s, const char *symbol)
+static void note_malloc(const struct search *search, const ElfW(Sym) * s,
+			const char *symbol)
 {
-	unsigned int i;
-	size_t prefix;
+	static const char name[] = "malloc";
+	const size_t n = is_mangled(symbol) ? 0 : strlen(symbol);
+	const size_t prefix = n - (sizeof(name) - 1);
 
-	if (find_name(symbol, &i, &prefix) && may_be_of_family(s, prefix) &&
-	    strcmp(sp_divert_names[i].name, "malloc") == 0)
-		add_family(families, symbol, prefix);
+	if (n >= sizeof(name) - 1 &&
+	    memcmp(symbol + prefix, name, sizeof(name)) == 0 &&
+	    is_prefix(symbol, prefix) && may_be_of_family(s, prefix))
+		add_family(search, symbol, prefix);
 }
 
-static void note_symbol(struct sp_divert_families *families,
-			const ElfW(Sym) * s, const char *symbol)
+static void note_symbol(const struct search *search, const ElfW(Sym) * s,
+			const char *symbol)
 {
-	const uintptr_t entry = sp_linkmap_first()->l_addr + s->st_value;
+	const uintptr_t entry = search->object->bias + s->st_value;
 	struct sp_divert_function *function;
 	struct sp_divert_family *family;
 	unsigned int i;
@@ -207,7 +302,7 @@ static void note_symbol(struct sp_divert_families *families,
 
 	if (!find_name(symbol, &i, &prefix) || !may_be_of_family(s, prefix))
 		return;
-	family = family_of(families, symbol, prefix);
+	family = family_of(search, symbol, prefix);
 	if (!family)
 		return;
 	function = &family->functions[i];
@@ -217,10 +312,10 @@ static void note_symbol(struct sp_divert_families *families,
 	function->bytes = s->st_size;
 }
 
-static void look_through(struct sp_divert_families *families,
+static void look_through(const struct search *search,
 			 const struct table *symbols, const struct table *names,
-			 void (*note)(struct sp_divert_families *,
-				      const ElfW(Sym) *, const char *))
+			 void (*note)(const struct search *, const ElfW(Sym) *,
+				      const char *))
 {
 	const ElfW(Sym) *s = (const void *)symbols->at;
 	const ElfW(Sym) *end = s + symbols->bytes / sizeof(*s);
@@ -229,7 +324,17 @@ static void look_through(struct sp_divert_families *families,
 	for (; s < end; s++)
 		if (ELF64_ST_TYPE(s->st_info) == STT_FUNC &&
 		    s->st_shndx != SHN_UNDEF && s->st_name < names->bytes)
-			note(families, s, names->at + s->st_name);
+			note(search, s, names->at + s->st_name);
+}
+
+static bool has_family(const struct search *s)
+{
+	const struct sp_divert_family *f = s->families->list;
+
+	for (; f < s->families->list + SP_DIVERT_FAMILIES; f++)
+		if (f->object.map == s->object->map)
+			return true;
+	return false;
 }
 
 static bool has_name(const struct sp_divert_family *family, const char *name)
@@ -245,55 +350,75 @@ bool sp_divert_is_jemalloc(const struct sp_divert_family *family)
 	return has_name(family, "mallocx");
 }
 
-/* A malloc without a free is something else. */
-static void keep_whole_families(struct sp_divert_families *families)
+static void compare_with_file(long fd, struct sp_divert_family *family)
 {
-	unsigned int n = 0;
+	for (unsigned int i = 0; i < SP_DIVERT_NAMES; i++) {
+		const struct sp_divert_function *f = &family->functions[i];
 
-	for (unsigned int i = 0; i < families->n; i++) {
-		const struct sp_divert_family *f = &families->list[i];
-
-		if (!has_name(f, "free"))
+		if (!f->entry || is_as_in_file(fd, &family->object, f))
 			continue;
-		if (n != i)
-			families->list[n] = *f;
-		n++;
+		family->culprit = f->name->name;
+		family->why = "is not as in its file";
+		return;
 	}
-	families->n = n;
 }
 
-static void find_in(long fd, struct sp_divert_families *ret)
+/* A malloc without a free is something else. */
+static bool keep_whole_families(long fd, const struct search *s)
+{
+	struct sp_divert_family *f = s->families->list;
+	bool is_any = false;
+
+	for (; f < s->families->list + SP_DIVERT_FAMILIES; f++) {
+		if (f->object.map != s->object->map)
+			continue;
+		if (has_name(f, "free")) {
+			compare_with_file(fd, f);
+			is_any = true;
+		} else {
+			memset(f, 0, sizeof(*f));
+		}
+	}
+	return is_any;
+}
+
+static bool find_in(long fd, const struct search *search)
 {
 	struct table symbols, names;
 	ElfW(Shdr) of_symbols, of_names;
 	ElfW(Ehdr) header;
 
 	if (!read_at(fd, &header, sizeof(header), 0) ||
-	    !is_executables(fd, &header) ||
+	    !is_file_of(fd, &header, search->object) ||
 	    !find_sections(fd, &header, &of_symbols, &of_names))
-		return;
+		return false;
 	symbols = read_table(fd, &of_symbols);
 	names = read_table(fd, &of_names);
 	if (symbols.at && names.at) {
-		look_through(ret, &symbols, &names, note_malloc);
-		look_through(ret, &symbols, &names, note_symbol);
+		look_through(search, &symbols, &names, note_malloc);
+		if (has_family(search))
+			look_through(search, &symbols, &names, note_symbol);
 	}
 	if (symbols.at)
 		sp_sys_unmap(symbols.at, symbols.bytes);
 	if (names.at)
 		sp_sys_unmap(names.at, names.bytes);
-	keep_whole_families(ret);
+	return keep_whole_families(fd, search);
 }
 
-bool sp_divert_find(struct sp_divert_families *ret)
+bool sp_divert_find(const struct sp_loaded *object,
+		    struct sp_divert_families *families)
 {
-	const long fd = SP_SYS4(openat, AT_FDCWD, "/proc/self/exe",
-				O_RDONLY | O_CLOEXEC, 0);
+	const struct search search = {object, families};
+	bool is_any;
+	long fd;
 
-	ret->n = 0;
+	if (changes_its_code(object->map))
+		return false;
+	fd = open_file(object);
 	if (fd < 0)
 		return false;
-	find_in(fd, ret);
+	is_any = find_in(fd, &search);
 	SP_SYS1(close, fd);
-	return ret->n;
+	return is_any;
 }

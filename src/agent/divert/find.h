@@ -4,8 +4,13 @@
 #include "agent/divert/divert.h"
 
 /*
- * The families of the executable, by the symbol table of its file, which is
- * what the kernel executed or nothing is found.  False: there is none that has
- * a malloc and a free.  Context: cold.
+ * Add the families of an object, by the symbol table of its file, if that is
+ * what is in memory.  False: there is none that has a malloc and a free.
+ * Context: cold, while the object cannot go.
  */
-bool sp_divert_find(struct sp_divert_families *ret);
+bool sp_divert_find(const struct sp_loaded *object,
+		    struct sp_divert_families *families);
+
+/* Is the code of a function in a segment that can be read and executed? */
+bool sp_divert_is_code(const struct sp_loaded *object,
+		       const struct sp_divert_function *f);

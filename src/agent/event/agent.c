@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "agent/divert/divert.h"
 #include "agent/event/lifecycle.h"
 #include "agent/event/marks.h"
 #include "agent/event/recorder.h"
@@ -18,6 +19,7 @@
 #include "agent/sampling/checkin.h"
 #include "agent/sampling/period.h"
 #include "agent/sampling/suspend.h"
+#include "agent/sys/allocator.h"
 #include "agent/sys/export.h"
 #include "agent/thread/inside.h"
 #include "agent/thread/size_counts.h"
@@ -103,4 +105,20 @@ void sp_agent_enter_sandbox(void)
 		return;
 	sp_recorder_open_file(&sp_thread);
 	sp_agent_leave(&mark);
+}
+
+void sp_agent_look_at_loaded(const struct sp_call_frame *from)
+{
+	const int saved_errno = errno;
+	volatile uint32_t mark;
+
+	if (sp_divert_look()) {
+		sp_allocator_note_other();
+		if (sp_agent_enter(&mark, from)) {
+			if (sp_process_explain_linked(&sp_process))
+				sp_recorder_describe_late(&sp_thread);
+			sp_agent_leave(&mark);
+		}
+	}
+	errno = saved_errno;
 }

@@ -26,6 +26,10 @@ void sp_agent_note_name(unsigned long thread, const char *name);
  * is preserved. */
 void sp_agent_look(const struct sp_call_frame *from);
 
+/* The loader has other objects than before: look for allocators that are linked
+ * into them.  Context: cold, in the loader.  Errno is preserved. */
+void sp_agent_look_at_loaded(const struct sp_call_frame *from);
+
 /* The program is about to filter its system calls: create the file now rather
  * than with the first sample, and open none later. */
 void sp_agent_enter_sandbox(void);

@@ -317,7 +317,7 @@ static void explain_bypass(void)
 
 static void divert_families(void)
 {
-	if (sp_divert_begin(sp_divert_enter))
+	if (sp_divert_begin(sp_divert_enter, sp_divert_loaded))
 		sp_allocator_note_other();
 }
 

@@ -187,3 +187,16 @@ uintptr_t sp_divert_call(struct call *c, const struct sp_call_frame *frame)
 		return resize_object(c, n, frame);
 	return allocate_object(c, n, frame);
 }
+
+/* ---- the loader ---- */
+
+/* The loader calls it directly, too. */
+__attribute__((no_caller_saved_registers, force_align_arg_pointer)) void
+sp_divert_loaded(void)
+{
+	_Alignas(16) char vectors[SP_ARCH_VECTORS_BYTES];
+
+	sp_arch_save_vectors(vectors);
+	sp_agent_look_at_loaded(SP_FRAME_HERE);
+	sp_arch_restore_vectors(vectors);
+}

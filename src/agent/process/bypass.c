@@ -47,12 +47,29 @@ static bool is_operator(const char *entry)
 static_assert(TEXT_BYTES == sizeof(((struct sp_process *)NULL)->linked),
 	      "note_entry");
 
+/* A library may come again. */
+static bool has_entry(const char *text, const char *separator,
+		      const char *entry)
+{
+	const size_t n = strlen(entry), between = strlen(separator);
+
+	for (const char *p = text; *p; p++)
+		if ((p == text ||
+		     ((size_t)(p - text) >= between &&
+		      strncmp(p - between, separator, between) == 0)) &&
+		    strncmp(p, entry, n) == 0 &&
+		    (!p[n] || strncmp(p + n, separator, between) == 0))
+			return true;
+	return false;
+}
+
 static void note_entry(char text[TEXT_BYTES], const char *separator,
 		       const char *entry)
 {
 	const size_t at = strlen(text);
 
-	if (at + strlen(separator) + strlen(entry) >= TEXT_BYTES)
+	if (has_entry(text, separator, entry) ||
+	    at + strlen(separator) + strlen(entry) >= TEXT_BYTES)
 		return;
 	if (at)
 		strcpy(text + at, separator);
@@ -66,62 +83,107 @@ static void note_unseen(struct sp_process *process, const char *entry)
 
 /* ---- what is linked in ---- */
 
-static bool is_diverted(const char *prefix)
+/* The executable's, without a prefix. */
+static bool is_diverted(void)
 {
-	const struct sp_divert_families *families = sp_divert_found();
+	const struct sp_divert_family *f = sp_divert_found()->list;
 
-	for (unsigned int i = 0; i < families->n; i++)
-		if (strcmp(families->list[i].prefix, prefix) == 0)
-			return families->list[i].is_diverted;
+	for (unsigned int i = 0; i < SP_DIVERT_FAMILIES; i++, f++)
+		if (f->object.map && f->object.map == sp_linkmap_first() &&
+		    !f->prefix[0])
+			return f->is_diverted;
 	return false;
 }
+
+#define FILE_MAX 64u
+
+/* "malloc", or "je_malloc in libx.so". */
+static void name_function(char *to, const struct sp_divert_family *f,
+			  const char *function)
+{
+	const char *file = strrchr(f->object.name, '/');
+	size_t n;
+
+	strcpy(to, f->prefix);
+	strcpy(to + strlen(to), function);
+	if (f->object.map == sp_linkmap_first())
+		return;
+	strcpy(to + strlen(to), " in ");
+	to += strlen(to);
+	file = file ? file + 1 : f->object.name;
+	n = strlen(file);
+	if (n > FILE_MAX)
+		n = FILE_MAX;
+	memcpy(to, file, n);
+	to[n] = '\0';
+}
+
+#define FUNCTION_TEXT                                                          \
+	(SP_DIVERT_PREFIX + SP_DIVERT_NAME + FILE_MAX +                        \
+	 sizeof(" in  (jemalloc)"))
+
+static const char not_seen[] = "linked into the program, and not seen: ";
 
 static void explain_family(struct sp_process *process,
 			   const struct sp_divert_family *f)
 {
-	char name[SP_DIVERT_PREFIX + sizeof("malloc (jemalloc)")];
-	char culprit[SP_DIVERT_PREFIX + SP_DIVERT_NAME + 1];
+	char name[FUNCTION_TEXT], symbol[SP_DIVERT_PREFIX + sizeof("malloc")];
 
-	strcpy(name, f->prefix);
-	strcpy(name + strlen(name), "malloc");
+	name_function(name, f, "malloc");
 	if (f->is_diverted) {
+		if (f->was_used)
+			note_entry(process->missed, ", ", name);
 		if (sp_divert_is_jemalloc(f))
 			strcpy(name + strlen(name), " (jemalloc)");
 		note_entry(process->linked, ", ", name);
 		return;
 	}
-	strcpy(culprit, f->prefix);
-	strcpy(culprit + strlen(culprit), f->culprit);
-	strcpy(culprit + strlen(culprit), " ");
+	name_function(name, f, f->culprit);
+	strcpy(name + strlen(name), " ");
 	/* Without a prefix it stands before this library, which is said. */
-	if (!f->prefix[0]) {
-		sp_process_diagnose(process, culprit, f->why, "");
+	if (!f->prefix[0] && f->object.map == sp_linkmap_first()) {
+		sp_process_diagnose(process, name, f->why, "");
 		return;
 	}
-	note_unseen(process, name);
-	sp_process_diagnose(process,
-			    "linked into the program, and not seen: ", culprit,
-			    f->why);
+	strcpy(symbol, f->prefix);
+	strcpy(symbol + strlen(symbol), "malloc");
+	if (has_entry(process->unseen, " ", symbol))
+		return;
+	note_unseen(process, symbol);
+	sp_process_diagnose(process, not_seen, name, f->why);
 }
 
-static void explain_families(struct sp_process *process)
-{
-	const struct sp_divert_families *families = sp_divert_found();
+#define TEXT_OF(number) #number
+#define DIGITS(number)  TEXT_OF(number)
 
-	for (unsigned int i = 0; i < families->n; i++)
-		explain_family(process, &families->list[i]);
-	if (families->is_more) {
+static const char too_many[] = " is one of more than " DIGITS(
+	SP_DIVERT_FAMILIES) " allocators, of which " DIGITS(SP_DIVERT_FAMILIES) " are looked at";
+
+bool sp_process_explain_linked(struct sp_process *process)
+{
+	struct sp_divert_families *families = sp_divert_found();
+	static bool has_said_more;
+	bool is_any = false;
+
+	for (unsigned int i = 0; i < SP_DIVERT_FAMILIES; i++) {
+		struct sp_divert_family *f = &families->list[i];
+
+		if (!f->object.map || !f->is_new)
+			continue;
+		f->is_new = false;
+		explain_family(process, f);
+		is_any = true;
+	}
+	if (families->is_more && !has_said_more) {
 		char name[SP_DIVERT_PREFIX + sizeof("malloc")];
 
 		strcpy(name, families->more);
 		strcpy(name + strlen(name), "malloc");
 		note_unseen(process, name);
-		sp_process_diagnose(
-			process,
-			"linked into the program, and not seen: ", name,
-			" is one of more than 4 allocators, of which 4 are "
-			"looked at");
+		sp_process_diagnose(process, not_seen, name, too_many);
+		has_said_more = is_any = true;
 	}
+	return is_any;
 }
 
 /* ---- what stands before this library ---- */
@@ -133,7 +195,7 @@ static const struct link_map *provider_before_us(const char *entry)
 	const struct link_map *map = NULL;
 
 	if (!sp_linkmap_global(entry, &map) || map == sp_linkmap_self() ||
-	    (map == sp_linkmap_first() && is_diverted("")) ||
+	    (map == sp_linkmap_first() && is_diverted()) ||
 	    (is_operator(entry) && !sp_linkmap_find(map, "malloc")))
 		return NULL;
 	return map;
@@ -205,7 +267,7 @@ static void explain_valgrind(struct sp_process *process)
 void sp_process_explain_bypass(struct sp_process *process)
 {
 	explain_before_us(process);
-	explain_families(process);
+	sp_process_explain_linked(process);
 	if (!process->unseen[0] && sp_sys_is_valgrind())
 		explain_valgrind(process);
 }

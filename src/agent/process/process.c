@@ -47,7 +47,7 @@ static uint64_t command_bytes;
 
 /* Settings of runtimes that allocate by themselves unless they are told not to.
  * The values are copied: a program may write its title over them. */
-static struct {
+static struct runtime_setting {
 	const char *name;
 	char value[32];
 } runtime_settings[] = {{"PYTHONMALLOC", ""}, {"USE_ZEND_ALLOC", ""}};
@@ -93,17 +93,15 @@ static bool read_settings(struct sp_process *process, char *const *environment)
 static void read_runtime_settings(char *const *environment)
 {
 	for (size_t i = 0; i < N_RUNTIME_SETTINGS; i++) {
-		const char *name = runtime_settings[i].name;
-		char *value = runtime_settings[i].value;
-		const size_t n = strlen(name);
+		struct runtime_setting *s = &runtime_settings[i];
+		const size_t n = strlen(s->name);
 
 		for (char *const *e = environment; e && *e; e++)
-			if (strncmp(*e, name, n) == 0 && (*e)[n] == '=')
-				for (size_t k = 0;
-				     (*e)[n + 1 + k] &&
-				     k + 1 < sizeof(runtime_settings[i].value);
+			if (strncmp(*e, s->name, n) == 0 && (*e)[n] == '=')
+				for (size_t k = 0; (*e)[n + 1 + k] &&
+						   k + 1 < sizeof(s->value);
 				     k++)
-					value[k] = (*e)[n + 1 + k];
+					s->value[k] = (*e)[n + 1 + k];
 	}
 }
 
@@ -449,6 +447,12 @@ static void emit_setting(void *arg, const char *key, const char *value)
 	e->emit(e->arg, key, value, strlen(value));
 }
 
+static void emit_if_any(void *arg, const char *key, const char *value)
+{
+	if (value[0])
+		emit_setting(arg, key, value);
+}
+
 static void emit_labels(struct emitter *e, const char *labels)
 {
 	struct sp_label label;
@@ -515,8 +519,7 @@ void sp_process_describe(const struct sp_process *process,
 	emit_setting(&e, "exe", process->exe_path);
 	emit(arg, "command", command, command_bytes);
 	emit_setting(&e, "host", process->host);
-	if (process->container[0])
-		emit_setting(&e, "container", process->container);
+	emit_if_any(&e, "container", process->container);
 	if (process->draw)
 		emit_setting(&e, "draw",
 			     sp_diag_decimal(digits, process->draw));
@@ -527,9 +530,8 @@ void sp_process_describe(const struct sp_process *process,
 		     sp_diag_decimal(digits, (uint64_t)SP_SYS0(getppid)));
 	sp_config_describe(&process->config, emit_setting, &e);
 	for (size_t i = 0; i < N_RUNTIME_SETTINGS; i++)
-		if (runtime_settings[i].value[0])
-			emit_setting(&e, runtime_settings[i].name,
-				     runtime_settings[i].value);
+		emit_if_any(&e, runtime_settings[i].name,
+			    runtime_settings[i].value);
 	if (process->is_child) {
 		emit_setting(&e, "forked", "1");
 		emit_title(&e, "title");
@@ -546,13 +548,11 @@ void sp_process_describe_late(const struct sp_process *process,
 	struct emitter e = {emit, arg};
 
 	emit_setting(&e, "allocator", sp_next_provider());
-	if (process->linked[0])
-		emit_setting(&e, "allocator.linked", process->linked);
+	emit_if_any(&e, "allocator.linked", process->linked);
+	emit_if_any(&e, "allocator.missed", process->missed);
 	emit_setting(&e, "unwinder", sp_stack_unwinder());
-	if (process->unseen[0])
-		emit_setting(&e, "unseen", process->unseen);
-	if (process->diagnosis[0])
-		emit_setting(&e, "diagnosis", process->diagnosis);
+	emit_if_any(&e, "unseen", process->unseen);
+	emit_if_any(&e, "diagnosis", process->diagnosis);
 }
 
 void sp_process_describe_end(sp_process_emit *emit, void *arg)

@@ -66,6 +66,7 @@ struct sp_process {
 	int file_error; /* why there is no file, negative errno */
 	char diagnosis[512];
 	char linked[256]; /* mallocs of the program that are diverted */
+	char missed[256]; /* those of them that may have been called before */
 	char unseen[256]; /* the functions of bypass.c, by name */
 	/* A page that a forked child does not have as it was: it is zero there
 	 * (`is_wiped`), or not there.  NULL: there is none. */
@@ -120,6 +121,10 @@ void sp_process_diagnose(struct sp_process *process, const char *a,
  * `unseen`, and say why (bypass.c).  What is allocated meanwhile is not to be
  * counted.  Context: cold, with a preloaded library. */
 void sp_process_explain_bypass(struct sp_process *process);
+
+/* The same for the allocators of the program's that were found since the last
+ * time.  False: none was. */
+bool sp_process_explain_linked(struct sp_process *process);
 
 /* Are we in a forked child that has not been noticed yet?  A system
  * call where memory is not wiped in a child (`is_wiped`), else none. */

@@ -4,6 +4,8 @@
  * library's: linked THREADS ROUNDS.  Some of its functions call others of them.
  * It is in the same file, so the compiler knows which registers they leave
  * alone.  Prints like entries.
+ *
+ * As a library it has linked_run instead, which loads.c calls.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -218,26 +220,49 @@ static void *run_worker(void *arg)
 
 #define WORKERS_MAX 16
 
-int main(int argc, char **argv)
+void linked_run(unsigned int threads, unsigned int rounds, struct truth *truth,
+		struct truth *measured);
+
+void linked_run(unsigned int threads, unsigned int rounds, struct truth *truth,
+		struct truth *measured)
 {
 	static struct worker workers[WORKERS_MAX];
-	struct truth truth = {0, 0}, measured = {0, 0}, process;
-	int n = argc > 1 ? atoi(argv[1]) : 1;
 
-	EXPECT(argc > 2 && n > 0 && n <= WORKERS_MAX);
-	for (int i = 0; i < n; i++) {
-		workers[i].rounds = (unsigned int)atoi(argv[2]);
+	EXPECT(threads && threads <= WORKERS_MAX);
+	for (unsigned int i = 0; i < threads; i++) {
+		memset(&workers[i], 0, sizeof(workers[i]));
+		workers[i].rounds = rounds;
 		EXPECT(pthread_create(&workers[i].thread, NULL, run_worker,
 				      &workers[i]) == 0);
 	}
-	for (int i = 0; i < n; i++) {
+	for (unsigned int i = 0; i < threads; i++) {
 		EXPECT(pthread_join(workers[i].thread, NULL) == 0);
-		truth_add_all(&truth, &workers[i].truth);
-		truth_add_all(&measured, &workers[i].measured);
+		truth_add_all(truth, &workers[i].truth);
+		truth_add_all(measured, &workers[i].measured);
 	}
+}
+
+#ifndef LIBRARY
+int main(int argc, char **argv)
+{
+	struct truth truth = {0, 0}, measured = {0, 0}, process;
+
+	EXPECT(argc > 2);
+	linked_run((unsigned int)atoi(argv[1]), (unsigned int)atoi(argv[2]),
+		   &truth, &measured);
 	process = measured_process();
 	truth_print("truth", &truth);
 	truth_print("measured", &measured);
 	truth_print("process", &process);
 	return 0;
 }
+#else
+/* Before anybody has the library's handle. */
+static __attribute__((constructor)) void begin(void)
+{
+	void *p = je_malloc(1);
+
+	EXPECT(p);
+	je_free(p);
+}
+#endif

@@ -6,7 +6,7 @@
  * processor of 64 bits knows, behind its end.  Prints what was asked of the
  * first one, and of how many functions of each the code is not the file's.
  *
- * With MORE there are two more, and functions that are called as those of six
+ * With MORE there are six more, and functions that are called as those of six
  * others that have no malloc.
  */
 #include <fcntl.h>
@@ -50,18 +50,19 @@ void fine_je_free(void *p)
 }
 
 #ifdef MORE
-ALLOCATOR(fifth)
-ALLOCATOR(long_name_of_an_allocator_for_which_there_is_no_room)
+#define MORE_ALLOCATOR(name)                                                   \
+	ALLOCATOR(name)                                                        \
+	void name##_je_free(void *p)                                           \
+	{                                                                      \
+		freed += p == NULL;                                            \
+	}
 
-void fifth_je_free(void *p)
-{
-	freed += p == NULL;
-}
-
-void long_name_of_an_allocator_for_which_there_is_no_room_je_free(void *p)
-{
-	freed += p == NULL;
-}
+MORE_ALLOCATOR(fifth)
+MORE_ALLOCATOR(sixth)
+MORE_ALLOCATOR(seventh)
+MORE_ALLOCATOR(eighth)
+MORE_ALLOCATOR(ninth)
+MORE_ALLOCATOR(long_name_of_an_allocator_for_which_there_is_no_room)
 
 #define NONE(name)                                                             \
 	API void *name##_je_calloc(size_t n);                                  \
@@ -82,7 +83,8 @@ NONE(f)
 	__asm__(".pushsection .text\n\t.balign 16\n\t.globl " name "\n\t"      \
 		".hidden " name "\n\t.type " name ", @function\n" name ":\n\t" \
 		".cfi_startproc\n\t" code ".cfi_endproc\n\t"                   \
-		".size " name ", . - " name "\n\t.balign 16\n\t.popsection")
+		".size " name ", . - " name                                    \
+		"\n\t.balign 16, 0xcc\n\t.popsection")
 
 FUNCTION("short_je_free", "ret\n\t");
 FUNCTION("loop_je_free", "xor %eax, %eax\n"
@@ -109,6 +111,10 @@ static const struct allocator {
 	{"odd", odd_je_malloc, odd_je_free},
 #ifdef MORE
 	{"fifth", fifth_je_malloc, fifth_je_free},
+	{"sixth", sixth_je_malloc, sixth_je_free},
+	{"seventh", seventh_je_malloc, seventh_je_free},
+	{"eighth", eighth_je_malloc, eighth_je_free},
+	{"ninth", ninth_je_malloc, ninth_je_free},
 	{"long", long_name_of_an_allocator_for_which_there_is_no_room_je_malloc,
 	 long_name_of_an_allocator_for_which_there_is_no_room_je_free},
 #endif
@@ -136,7 +142,7 @@ static int find_offset(struct dl_phdr_info *info, size_t bytes, void *arg)
 static bool is_changed(int file, const void *code)
 {
 	uintptr_t at = (uintptr_t)code;
-	char there[16];
+	char there[9]; /* a landing pad and a jump */
 
 	EXPECT(dl_iterate_phdr(find_offset, &at) == 1);
 	EXPECT(pread(file, there, sizeof(there), (off_t)at) == sizeof(there));

@@ -117,6 +117,32 @@ TEST(refused)
 	REFUSE(loops, "jumps into its own beginning");
 }
 
+/* What fills the space up to where another function may begin goes with one
+ * that is short. */
+TEST(filled)
+{
+	static const uint8_t returns[] = {0xc3, 0x66, 0x66, 0x2e, 0x0f, 0x1f,
+					  0x84, 0x00, 0x00, 0x00, 0x00, 0x00};
+	static const uint8_t traps[] = {0xc3, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc};
+	_Alignas(16) uint8_t code[32];
+	struct sp_entry_plan plan;
+	const uintptr_t at = (uintptr_t)code;
+
+	memset(code, 0x90, sizeof(code));
+	memcpy(code, returns, sizeof(returns));
+	assert_null(sp_entry_plan(at, 1, at, &plan));
+	assert_int_equal(plan.at, at);
+	assert_int_equal(plan.trampoline[plan.bytes - 1], 0xc3);
+	/* Here it goes on behind a branch. */
+	assert_string_equal(sp_entry_plan(at, 16, at, &plan), "is too short");
+	memcpy(code, traps, sizeof(traps));
+	assert_string_equal(sp_entry_plan(at, 1, at, &plan), "is too short");
+	memset(code, 0x90, sizeof(code));
+	code[13] = 0xc3;
+	assert_string_equal(sp_entry_plan(at + 13, 1, at, &plan),
+			    "is too short");
+}
+
 TEST(far)
 {
 	uint8_t code[SP_ENTRY_JUMP];

@@ -31,6 +31,10 @@ bool __wrap_sp_next_resolve(void)
 void sp_divert_enter(void)
 {
 }
+
+void sp_divert_loaded(void)
+{
+}
 #endif
 
 /* Where a thread that is being set up can be held up: before anybody knows of

@@ -382,6 +382,28 @@ TEST_BETWEEN(large, NULL, agent_fixture_teardown)
 	assert_true(agent_fixture_losses() == 0);
 }
 
+/* What is written again as a whole counts once, with the most text, in whatever
+ * order. */
+TEST_BETWEEN(growing_facts, NULL, agent_fixture_teardown)
+{
+	const char *path = agent_fixture_open(1 << 20);
+	struct sp_lane *lane = take_lane();
+	struct sp_profile *p;
+	size_t n = 0;
+
+	sp_writer_info(lane, "unseen", "malloc calloc", 13);
+	sp_writer_info(lane, "diagnosis", "a", 1);
+	sp_writer_info(lane, "unseen", "malloc", 6);
+	sp_writer_info(lane, "diagnosis", "a; b", 4);
+	p = load_profile(path);
+	assert_string_equal(sp_profile_info(p, "unseen"), "malloc calloc");
+	assert_string_equal(sp_profile_info(p, "diagnosis"), "a; b");
+	for (size_t i = 0; i < p->n_infos; i++)
+		n += strcmp(p->infos[i].key, "unseen") == 0 ||
+		     strcmp(p->infos[i].key, "diagnosis") == 0;
+	assert_int_equal(n, 2);
+}
+
 /* Publications alternate between two copies; the newest counts. */
 TEST_BETWEEN(status, NULL, agent_fixture_teardown)
 {
