@@ -182,7 +182,8 @@ TEST(stopped_child)
 	assert_int_equal(pipe(tell), 0);
 	parent = fork();
 	if (parent == 0) {
-		sp_patience_begin();
+		/* By its answer the child is ready. */
+		sp_patience_open(AT_FDCWD, "/", O_WRONLY, 0);
 		child = find_child();
 		kill(child, SIGSTOP);
 		if (waitpid(child, &status, WUNTRACED | __WALL) == child)
