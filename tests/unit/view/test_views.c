@@ -200,7 +200,7 @@ TEST_OF(struct page *page, top_by_count, page_setup, page_teardown)
 	assert_has(print(page, TOP, 1), "and 1 object (9.1%) flat in 1 other ");
 	a = fixture_aggregate(page->x);
 	sp_aggregate_sort(a, SP_AGGREGATE_BY_COUNT);
-	assert_int_equal(sp_aggregate_drop(a, 0.5, NULL), 0);
+	assert_int_equal(sp_aggregate_drop(a, 0.5, false, NULL), 0);
 	assert_int_equal(a->n_functions, 1);
 	assert_int_equal(a->functions[0].flat.all.samples, 10);
 }
