@@ -34,7 +34,7 @@ TEST_PACKAGES=(
 	libpython3.11-testsuite                             # Python's own tests
 	libxml2-utils                                       # readers of exports
 	python3-jsonschema python3-yaml make                # of checks, and docs
-	libjemalloc-dev google-perftools nodejs             # likewise
+	libjemalloc-dev libgoogle-perftools-dev google-perftools nodejs    # likewise
 	golang-go                                           # google/pprof
 	prometheus                                          # promtool
 	less                                                # a pager
