@@ -63,10 +63,12 @@ struct sp_stack {
 /* Whose function it is (symbols/seethrough.h). */
 enum sp_role {
 	SP_ROLE_OWN,         /* the program's, or of a library of its own */
+	SP_ROLE_NAMELESS,    /* likewise, unless a wrapper calls it */
 	SP_ROLE_SCRIPT,      /* likewise, in an interpreter's language */
 	SP_ROLE_INTERPRETER, /* runs such a function if that calls it; else the
 			      * program's own */
-	SP_ROLE_LIBRARY,     /* a language's library, an allocator's wrapper */
+	SP_ROLE_LIBRARY,     /* a language's library */
+	SP_ROLE_WRAPPER,     /* likewise, but an allocator's wrapper */
 	SP_ROLE_ALLOCATOR,   /* only passes the allocation on */
 };
 

@@ -28,6 +28,7 @@
 #define INTERPRETER_NAME(expression)
 #define LIBRARY_NAME(expression)
 #define LIBRARY_MODULE(expression)
+#define WRAPPER_NAME(expression)
 
 #undef ALLOCATOR_NAME
 #define ALLOCATOR_NAME(expression) RULE(expression)
@@ -61,6 +62,14 @@ static const char library_names[] = RULES_BEGIN
 #undef LIBRARY_NAME
 #define LIBRARY_NAME(expression)
 
+#undef WRAPPER_NAME
+#define WRAPPER_NAME(expression) RULE(expression)
+static const char wrapper_names[] = RULES_BEGIN
+#include "symbols/see_through.def"
+	RULES_END;
+#undef WRAPPER_NAME
+#define WRAPPER_NAME(expression)
+
 #undef LIBRARY_MODULE
 #define LIBRARY_MODULE(expression) RULE(expression)
 static const char library_modules[] = RULES_BEGIN
@@ -74,6 +83,7 @@ struct sp_see_through {
 	struct sp_pattern *interpreter_names;
 	struct sp_pattern *library_names;
 	struct sp_pattern *library_modules;
+	struct sp_pattern *wrapper_names;
 	struct sp_pattern **more;
 	size_t n_more, more_room;
 };
@@ -159,6 +169,9 @@ static int add_library(struct sp_see_through *rules, const char *more,
 		r = sp_pattern_new(OPTION, library_modules,
 				   &rules->library_modules, err);
 	if (r >= 0)
+		r = sp_pattern_new(OPTION, wrapper_names, &rules->wrapper_names,
+				   err);
+	if (r >= 0)
 		r = sp_pattern_new(OPTION, script_names, &rules->script_names,
 				   err);
 	if (r >= 0)
@@ -214,6 +227,16 @@ static bool matches_more(const struct sp_see_through *rules, const char *module,
 	return is_match;
 }
 
+/* Code without a symbol: "libz.so.1+0x2a40"; of a path by names "[unknown]". */
+static bool is_nameless(const char *name)
+{
+	const char *offset = strstr(name, "+0x");
+
+	return strcmp(name, "[unknown]") == 0 ||
+	       (offset && offset[3] && *name != '[' &&
+		!offset[3 + strspn(offset + 3, "0123456789abcdef")]);
+}
+
 static enum sp_role role_of(const struct sp_see_through *rules,
 			    const char *module, const char *name)
 {
@@ -225,11 +248,13 @@ static enum sp_role role_of(const struct sp_see_through *rules,
 	    matches_name(rules->library_modules, module) ||
 	    matches_more(rules, module, name))
 		return SP_ROLE_LIBRARY;
+	if (matches_name(rules->wrapper_names, name))
+		return SP_ROLE_WRAPPER;
 	if (matches_name(rules->interpreter_names, name))
 		return SP_ROLE_INTERPRETER;
-	return !*module && matches_name(rules->script_names, name)
-		       ? SP_ROLE_SCRIPT
-		       : SP_ROLE_OWN;
+	if (!*module && matches_name(rules->script_names, name))
+		return SP_ROLE_SCRIPT;
+	return is_nameless(name) ? SP_ROLE_NAMELESS : SP_ROLE_OWN;
 }
 
 enum sp_role sp_see_through_role(const struct sp_see_through *rules,
@@ -267,6 +292,16 @@ static size_t find_interpreter(const enum sp_role *roles, size_t n)
 	return n;
 }
 
+/* Function i is a wrapper, or has no name, nor have those up to a wrapper. */
+static bool is_in_wrapper(const enum sp_role *roles, size_t n, size_t i,
+			  sp_same_module_fn *is_same_module, const void *arg)
+{
+	while (roles[i] == SP_ROLE_NAMELESS && i + 1 < n &&
+	       is_same_module(arg, i, i + 1))
+		i++;
+	return roles[i] == SP_ROLE_WRAPPER;
+}
+
 size_t sp_find_flat(enum sp_role *roles, size_t n,
 		    sp_same_module_fn *is_same_module, const void *arg)
 {
@@ -275,6 +310,8 @@ size_t sp_find_flat(enum sp_role *roles, size_t n,
 	size_t at = 0;
 
 	for (size_t i = 0; i < n; i++) {
+		if (is_in_wrapper(roles, n, i, is_same_module, arg))
+			roles[i] = SP_ROLE_LIBRARY;
 		if (roles[i] < SP_ROLE_LIBRARY)
 			roles[i] = roles[i] != SP_ROLE_SCRIPT &&
 						   interpreter < n &&
@@ -299,6 +336,7 @@ void sp_see_through_free(struct sp_see_through *rules)
 	sp_pattern_free(rules->interpreter_names);
 	sp_pattern_free(rules->library_names);
 	sp_pattern_free(rules->library_modules);
+	sp_pattern_free(rules->wrapper_names);
 	for (size_t i = 0; i < rules->n_more; i++)
 		sp_pattern_free(rules->more[i]);
 	free(rules->more);

@@ -41,6 +41,10 @@ typedef bool sp_same_module_fn(const void *arg, size_t a, size_t b);
  * the innermost outwards: the innermost that is the program's own; if there is
  * none, the innermost that is no allocator; else the innermost.
  *
+ * A function without a name that a wrapper calls, both in one module, is part
+ * of the wrapper: a static one of a stripped program, like palloc's in
+ * PostgreSQL.
+ *
  * Functions of a script are in no module.  The innermost of them that calls a
  * module shows which module is the interpreter.  That module works for the
  * script's function, so its functions further in count as SP_ROLE_LIBRARY.  In

@@ -91,7 +91,7 @@ TEST(homes_do_not_count)
 {
 	static const char *const names[] = {"xmalloc [in a.c]", NULL};
 
-	check(SP_ROLE_LIBRARY, names);
+	check(SP_ROLE_WRAPPER, names);
 }
 
 TEST(libraries)
@@ -114,8 +114,16 @@ TEST(libraries)
 		"core::ops::FnOnce<()>>::call_once",
 		"hashbrown::raw::RawTable<T,A>::reserve",
 		"core::ops::function::FnOnce::call_once{{vtable.shim}}",
-		"__rust_alloc", "__rustc::__rust_alloc",
-		/* wrappers */
+		"__rust_alloc", "__rustc::__rust_alloc", NULL};
+
+	check(SP_ROLE_LIBRARY, names);
+	for (const char *const *name = names; *name; name++)
+		assert_int_equal(role(NULL, true, "", *name), SP_ROLE_OWN);
+}
+
+TEST(wrappers)
+{
+	static const char *const names[] = {
 		"xmalloc", "zmalloc", "ztrymalloc_usable_internal", "g_malloc0",
 		"g_malloc_n", "g_strdup_printf", "xstrdup",
 		"os::malloc(unsigned long, int)",
@@ -125,12 +133,13 @@ TEST(libraries)
 		"jv_mem_alloc",
 		/* of servers and large libraries */
 		"ngx_alloc", "ngx_memalign", "ngx_palloc_large",
-		"ngx_pmemalign", "ngx_create_pool", "ngx_calloc", "apr_pstrcat",
-		"apr_pool_create_ex", "apr_psprintf", "MemoryContextAllocZero",
-		"MemoryContextStrdup", "AllocSetContextCreateInternal",
-		"GenerationAlloc", "repalloc", "psprintf", "pg_strdup",
-		"alloc_root", "multi_alloc_root", "strmake_root", "my_malloc",
-		"thd_strdup", "MEM_ROOT::AllocSlow(unsigned long)",
+		"ngx_pmemalign", "ngx_create_pool", "ngx_alloc_chain_link",
+		"ngx_calloc", "apr_pstrcat", "apr_pool_create_ex",
+		"apr_psprintf", "MemoryContextAllocZero", "MemoryContextStrdup",
+		"AllocSetContextCreateInternal", "GenerationAlloc", "repalloc",
+		"psprintf", "pg_strdup", "alloc_root", "multi_alloc_root",
+		"strmake_root", "my_malloc", "thd_strdup",
+		"MEM_ROOT::AllocSlow(unsigned long)",
 		"mem_heap_create_block_func(mem_block_info_t*, unsigned long)",
 		"ut_allocator<unsigned char, true>::allocate(unsigned long)",
 		"pool_alloc_nocache", "__pool_alloc", "pool_get_from_os_noinc",
@@ -151,7 +160,7 @@ TEST(libraries)
 		"QArrayData::AllocationOption)",
 		NULL};
 
-	check(SP_ROLE_LIBRARY, names);
+	check(SP_ROLE_WRAPPER, names);
 	for (const char *const *name = names; *name; name++)
 		assert_int_equal(role(NULL, true, "", *name), SP_ROLE_OWN);
 }
@@ -190,12 +199,53 @@ TEST(own)
 		"<app::List<T> as core::clone::Clone>::clone",
 		"<T as app::Shape>::name",
 		"<alloc::vec::Vec<u8> as app::Buffer>::grow",
-		"[unknown]",
 		"[anonymous]",
+		"[anonymous]+0x7f3a",
+		"operator+(A, B)",
+		"+0x",
+		"libz.so.1+0x2a4g",
 		"",
 		NULL};
 
 	check(SP_ROLE_OWN, names);
+}
+
+static bool is_in_one(const void *modules, size_t a, size_t b)
+{
+	return ((const char *)modules)[a] == ((const char *)modules)[b];
+}
+
+/* Which function of a stack; its modules are the letters. */
+static size_t flat(const char *modules, const char *const *names)
+{
+	enum sp_role roles[8];
+	size_t n = strlen(modules);
+
+	for (size_t i = 0; i < n; i++)
+		roles[i] = role(NULL, false, "lib.so", names[i]);
+	return sp_find_flat(roles, n, is_in_one, modules);
+}
+
+/* Static functions of a stripped program that a wrapper calls are a part of
+ * it; others, and what the wrapper of another module calls, are not. */
+TEST(nameless)
+{
+	static const char *const stack[] = {"malloc", "pg+0x5d2c90", "pg+0x5d",
+					    "palloc", "btbeginscan"};
+	static const char *const paths[] = {"[unknown]", "palloc", "[unknown]"};
+	static const char *const other[] = {"pg+0x1", "btbeginscan", "palloc"};
+	static const char *const sorted[] = {"app+0x1", "std::sort(int*, int*)",
+					     "main"};
+
+	check(SP_ROLE_NAMELESS,
+	      (const char *const[]){"[unknown]", "libz.so.1+0x2a40", NULL});
+	assert_int_equal(flat("caaaa", stack), 4);
+	assert_int_equal(flat("cbaaa", stack), 1);
+	assert_int_equal(flat("caabb", stack), 1);
+	assert_int_equal(flat("caa", stack), 1);
+	assert_int_equal(flat("aaa", paths), 2);
+	assert_int_equal(flat("aaa", other), 0);
+	assert_int_equal(flat("aaa", sorted), 0);
 }
 
 TEST(scripts)
@@ -268,7 +318,7 @@ TEST(more)
 	assert_int_equal(role("^Pool::", true, "", string), SP_ROLE_OWN);
 	/* the list holds as well */
 	assert_int_equal(role("^Pool::", false, "", "xmalloc"),
-			 SP_ROLE_LIBRARY);
+			 SP_ROLE_WRAPPER);
 }
 
 TEST(file)
