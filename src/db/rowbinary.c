@@ -34,7 +34,7 @@ static unsigned char *put_value(unsigned char *to,
 			return to;
 	}
 	if (column->type == SP_FLEET_FLAG) {
-		*to++ = number != 0;
+		*to++ = (unsigned char)(number & SP_FLEET_FLAG_MAX);
 		return to;
 	}
 	if (!is_text(column)) {
@@ -148,11 +148,11 @@ static int read_bytes(struct reader *r, void *to, size_t n)
 	return code;
 }
 
-static int read_flag(struct reader *r, unsigned char *ret)
+static int read_flag(struct reader *r, unsigned int most, unsigned char *ret)
 {
 	const int code = read_bytes(r, ret, 1);
 
-	return code > 0 && *ret > 1 ? fail_nonsense(r) : code;
+	return code > 0 && *ret > most ? fail_nonsense(r) : code;
 }
 
 static int read_length(struct reader *r, uint64_t *ret)
@@ -206,13 +206,13 @@ static int read_value(struct reader *r, size_t i)
 	const struct sp_fleet_column *column = &r->row->columns[i];
 	struct sp_rowbinary_value *v = &r->row->values[i];
 	unsigned char flag = 0;
-	int code = column->may_be_null ? read_flag(r, &flag) : 1;
+	int code = column->may_be_null ? read_flag(r, 1, &flag) : 1;
 
 	*v = (struct sp_rowbinary_value){.is_null = flag, .at = r->row->n_text};
 	if (code <= 0 || flag)
 		return code;
 	if (column->type == SP_FLEET_FLAG) {
-		code = read_flag(r, &flag);
+		code = read_flag(r, SP_FLEET_FLAG_MAX, &flag);
 		v->bits = flag;
 		return code;
 	}

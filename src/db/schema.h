@@ -15,11 +15,17 @@
 
 enum sp_fleet_type {
 	SP_FLEET_U64,  /* a number of 64 bits */
-	SP_FLEET_FLAG, /* 0 or 1 */
+	SP_FLEET_FLAG, /* 0 or 1, SP_FLEET_NAME_* or'ed in one column */
 	SP_FLEET_REAL,
 	SP_FLEET_TEXT,
 	SP_FLEET_BYTES,
 };
+
+/* How a name became part of a stack, in is_inlined. */
+#define SP_FLEET_NAME_INLINED 1u
+#define SP_FLEET_NAME_CLONE   2u /* of a copy that the compiler made */
+#define SP_FLEET_NAME_LACKS   4u /* inlined ones may be missing */
+#define SP_FLEET_FLAG_MAX     7u
 
 struct sp_fleet_column {
 	const char *name;

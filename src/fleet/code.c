@@ -307,7 +307,10 @@ static int put_line(struct writer *w, const struct sp_symbol *symbol,
 					       : symbol->function),
 		sp_fleet_text(symbol->file),
 		sp_fleet_number(symbol->line),
-		sp_fleet_number(symbol->is_inlined),
+		sp_fleet_number(
+			(symbol->is_inlined ? SP_FLEET_NAME_INLINED : 0) |
+			(symbol->is_clone ? SP_FLEET_NAME_CLONE : 0) |
+			(symbol->lacks_inlined ? SP_FLEET_NAME_LACKS : 0)),
 		sp_fleet_number(symbol->is_fallback),
 		sp_fleet_number(w->process),
 	};

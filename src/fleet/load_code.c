@@ -250,6 +250,7 @@ static const char *keep_text(struct reader *r, struct sp_fleet_rows *rows,
 static int read_line(struct reader *r, struct sp_fleet_rows *rows,
 		     struct names *to)
 {
+	const uint64_t flags = sp_fleet_get(rows, 5);
 	struct sp_symbol *line = &to->lines[to->n];
 
 	/* Duplicate rows count once. */
@@ -261,7 +262,9 @@ static int read_line(struct reader *r, struct sp_fleet_rows *rows,
 		.identity = keep_text(r, rows, 2),
 		.file = keep_text(r, rows, 3),
 		.line = (uint32_t)sp_fleet_get(rows, 4),
-		.is_inlined = sp_fleet_get(rows, 5) == 1,
+		.is_inlined = flags & SP_FLEET_NAME_INLINED,
+		.is_clone = flags & SP_FLEET_NAME_CLONE,
+		.lacks_inlined = flags & SP_FLEET_NAME_LACKS,
 		.is_fallback = sp_fleet_get(rows, 6) == 1,
 	};
 	/* The symbolizer names it. */

@@ -257,6 +257,52 @@ class Numbers(Fleet):
         self.fleet(code=2)
 
 
+class Names(Fleet):
+    SOURCE = r"""#include <stdlib.h>
+static inline __attribute__((always_inline)) void *inner(size_t n) {
+  return malloc(n);
+}
+static __attribute__((noinline)) void *part(size_t n, const char *s) {
+  if (!s) return 0;
+  void *p = inner(n);
+  *(volatile char *)p = *s;
+  return n > 90000 ? part(n / 2, s) : p;
+}
+int main(void) {
+  for (int i = 0; i < 300; i++) part(100 + i, "x");
+  return 0;
+}
+"""
+
+    def test_what_is_known_of_them(self):
+        """Copies of functions, inlined ones, and what is missing of those:
+        as the report of the file says it."""
+        for name, is_whole in ("whole", True), ("split", False):
+            with open(self.path("app.c"), "w", encoding="utf-8") as file:
+                file.write(self.SOURCE)
+            program = self.path(name)
+            subprocess.run(
+                [harness.require("gcc", "gcc"), "-O2", "-g", "app.c", "-o",
+                 program, *([] if is_whole else ["-gsplit-dwarf"])],
+                cwd=self.dir, check=True, timeout=harness.TIMEOUT_S)
+            for unit in os.listdir(self.dir):
+                if unit.endswith(".dwo"):
+                    os.unlink(self.path(unit))
+            self.sampleprof("run", "--quiet", "--period=1", "--out",
+                            name + ".sprof", program)
+            os.unlink(program)
+            db = f"--db=sqlite:{name}.db"
+            self.fleet("init", db)
+            self.fleet("add", db, name + ".sprof")
+            traces = self.fleet("traces", db).stdout
+            self.assertIn("part (clone)", traces)
+            self.assertEqual("inner (inline)" in traces, is_whole)
+            for said in (self.fleet("report", db).stdout,
+                         self.sampleprof("report", name + ".sprof").stdout):
+                self.assertEqual("inlined functions are missing" in
+                                 " ".join(said.split()), not is_whole)
+
+
 class Rollup(Fleet):
 
     def asked(self, *argv):

@@ -19,7 +19,7 @@ static void check_row(const struct sp_rowbinary_row *row,
 		if (v->is_null)
 			FUZZ_ASSERT(row->columns[i].may_be_null && !v->bits);
 		else if (type == SP_FLEET_FLAG)
-			FUZZ_ASSERT(v->bits <= 1);
+			FUZZ_ASSERT(v->bits <= SP_FLEET_FLAG_MAX);
 		else if (type == SP_FLEET_TEXT || type == SP_FLEET_BYTES)
 			/* Every byte of it came. */
 			FUZZ_ASSERT(v->at + v->bits < row->n_text &&
