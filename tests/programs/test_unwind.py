@@ -157,6 +157,20 @@ class Unwind(harness.Case):
                  for s in profile.stacks_with("leaf_") if not s["truncated"]]
         self.assertEqual(found, [["leaf_", "with_array_", "main"]])
 
+    def test_thread_of_ruby(self):
+        """It keeps its interpreter's stack, of 1 MiB, in one frame."""
+        ruby = shutil.which("ruby")
+        if not ruby:
+            self.skipTest("no ruby")
+        profile = self.execute(ruby, "--disable-gems", "-e", "keep = []; "
+                               "Thread.new { 300.times { |i| "
+                               "keep << 'x' * (5000 + i) } }.join",
+                               period=1).profile()
+        self.assertFalse([s for s in profile.stacks if s["truncated"]])
+        self.assertGreaterEqual(sum(
+            s["samples"] for s in profile.stacks
+            if s["frames"][-1]["function"] != "_start"), 300)
+
     def test_libunwind(self):
         """The stacks of the tables."""
         if not os.path.exists(COPY):
