@@ -3,8 +3,9 @@
  * Names of threads: given before the first event, by other threads, twice, too
  * long, or not at all.
  */
+#include <errno.h>
 #include <pthread.h>
-#include <sys/prctl.h>
+#include <stdio.h>
 
 #include "agent/file/names.h"
 #include "agent/file/slots.h"
@@ -53,7 +54,8 @@ TEST(table)
 {
 	char own[SP_FORMAT_THREAD_NAME_MAX] = "";
 
-	assert_int_equal(prctl(PR_GET_NAME, own), 0);
+	/* The kernel calls it so, too; qemu-user has another name for it. */
+	snprintf(own, sizeof(own), "%s", program_invocation_short_name);
 	sp_names_begin_program("/nowhere");
 	expect(7, own);
 	sp_names_begin("a/name that is too long");

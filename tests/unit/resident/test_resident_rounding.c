@@ -3,6 +3,7 @@
  * this very process, the others' by their classes and behind them. */
 #include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "resident/rounding.h"
@@ -53,6 +54,8 @@ TEST(not_glibc)
 	struct sp_rss_rounding r = {.rule = SP_RSS_RULE_GLIBC};
 	struct sp_rss_pages *pages = own_pages();
 
+	/* All of its pages are there. */
+	memset(other, 0, sizeof(other));
 	for (size_t i = 2; i < 512; i += 2)
 		sp_rss_rounding_of(&r, pages, (uintptr_t)&other[i], 16);
 	assert_int_equal(r.objects, 255);
