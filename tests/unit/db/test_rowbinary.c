@@ -141,9 +141,9 @@ TEST(cut)
 			refuse(rows, n);
 }
 
-/* A null that is neither 0 nor 1, flags that are none, lengths that do not end, and a
- * text of 64 MB, one byte more, which does not come: the test has little
- * memory. */
+/* A null that is neither 0 nor 1, flags that are none, lengths that do not
+ * end, and a text of 64 MB, one byte more, which does not come: the test has
+ * little memory. */
 TEST(nonsense)
 {
 	static const char null[] = NUMBER "\2" NUMBER "\1" NUMBER "\0\0\0";
