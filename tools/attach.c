@@ -375,7 +375,7 @@ static int attach_process(struct attached *at, const struct attach_options *o)
 {
 	const uint64_t pid = at->pid;
 	struct settings settings = {.n = 0};
-	struct sp_attach_done done;
+	struct sp_attach_done done = {0};
 	struct sp_error err;
 	int r;
 

@@ -160,7 +160,7 @@ static int print_fitting(const struct page *page,
 	size_t rows = (size_t)o->top, n_next = SP_NEXT_MAX;
 	size_t before = 0, lines;
 
-	if (screen != ROWS_UNLIMITED && fflush(page->out) == 0)
+	if (screen != ROWS_UNLIMITED && page->text && fflush(page->out) == 0)
 		before = sp_lines_count(*page->text);
 	while (screen != ROWS_UNLIMITED) {
 		lines = before + count_rows(page, aggregate, rows, n_next);
@@ -511,6 +511,7 @@ static int print_fitted(struct page *page, struct sp_error *err)
 	r = print_page(page, err);
 	close_error = sp_lines_close_page(out, page->out, &lines);
 	page->out = out;
+	page->text = NULL;
 	return r < 0 || close_error >= 0 ? r : sp_error_memory(err, NULL);
 }
 

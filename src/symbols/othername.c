@@ -139,7 +139,7 @@ static char *demangle_flang(const char *name)
 		return NULL;
 	if (strcmp(name, "_QQmain") == 0)
 		return strdup("main");
-	to = found = malloc(2 * strlen(name));
+	to = found = malloc(2 * strlen(name) + 1);
 	for (name += 2; found && *name;) {
 		const size_t n =
 			strchr("MSFP", *name) ? flang_bytes(name + 1) : 0;

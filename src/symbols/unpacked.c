@@ -140,6 +140,7 @@ static bool write_copy(struct file *f)
 int sp_unpacked_open(int fd)
 {
 	struct file f = {.copy = -1};
+	Elf64_Shdr *sections;
 	struct stat st;
 	void *bytes;
 
@@ -152,11 +153,12 @@ int sp_unpacked_open(int fd)
 	f.bytes = bytes;
 	if (read_sections(&f))
 		f.copy = memfd_create("unpacked", MFD_CLOEXEC);
+	sections = f.sections;
 	if (f.copy >= 0 && !write_copy(&f)) {
 		close(f.copy);
 		f.copy = -1;
 	}
-	free(f.sections);
+	free(sections);
 	munmap(bytes, f.n);
 	if (f.copy < 0)
 		return fd;

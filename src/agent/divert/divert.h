@@ -93,4 +93,5 @@ bool sp_divert_is_jemalloc(const struct sp_divert_family *family);
 
 /* Ours: hooks/interpose_divert_x86_64.c. */
 void sp_divert_enter(void) __attribute__((visibility("hidden")));
-void sp_divert_loaded(void) __attribute__((visibility("hidden")));
+extern void (*const sp_divert_loaded)(void)
+	__attribute__((visibility("hidden")));

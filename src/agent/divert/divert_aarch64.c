@@ -33,6 +33,4 @@ void sp_divert_enter(void)
 {
 }
 
-void sp_divert_loaded(void)
-{
-}
+void (*const sp_divert_loaded)(void) = NULL;

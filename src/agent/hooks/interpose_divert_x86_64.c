@@ -191,8 +191,8 @@ uintptr_t sp_divert_call(struct call *c, const struct sp_call_frame *frame)
 /* ---- the loader ---- */
 
 /* The loader calls it directly, too. */
-__attribute__((no_caller_saved_registers, force_align_arg_pointer)) void
-sp_divert_loaded(void)
+__attribute__((no_caller_saved_registers, force_align_arg_pointer)) static void
+look_at_loaded(void)
 {
 	_Alignas(16) char vectors[SP_ARCH_VECTORS_BYTES];
 
@@ -200,3 +200,5 @@ sp_divert_loaded(void)
 	sp_agent_look_at_loaded(SP_FRAME_HERE);
 	sp_arch_restore_vectors(vectors);
 }
+
+void (*const sp_divert_loaded)(void) = look_at_loaded;

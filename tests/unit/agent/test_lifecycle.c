@@ -32,9 +32,7 @@ void sp_divert_enter(void)
 {
 }
 
-void sp_divert_loaded(void)
-{
-}
+void (*const sp_divert_loaded)(void) = NULL;
 #endif
 
 /* Where a thread that is being set up can be held up: before anybody knows of
