@@ -119,6 +119,7 @@ static int put_facts(struct adding *a)
 {
 	const struct sp_profile *p = a->profile;
 	const char *key, *value;
+	char full[24];
 	int r = 0;
 
 	for (size_t i = 0; i < p->n_infos && r >= 0; i++)
@@ -126,6 +127,9 @@ static int put_facts(struct adding *a)
 		    sp_profile_info(p, p->infos[i].key) == p->infos[i].value)
 			r = put_pair(a, SP_FLEET_FACTS, p->infos[i].key,
 				     p->infos[i].value);
+	snprintf(full, sizeof(full), "%" PRIu64, p->full_ns);
+	if (r >= 0 && p->full_ns && !sp_profile_info(p, "full_ns"))
+		r = put_pair(a, SP_FLEET_FACTS, "full_ns", full);
 	for (size_t i = 0; r >= 0 && (key = sp_profile_label(p, i, &value));
 	     i++)
 		r = put_pair(a, SP_FLEET_LABELS, key, value);

@@ -60,6 +60,7 @@ struct sp_whole sp_whole_of(const struct sp_profile *p)
 		.is_damaged =
 			p->is_cut || p->damaged_records || p->ignored_bytes,
 		.is_full = p->full_ns > 0,
+		.is_low = p->losses[SP_LOSS_PAGE] > 0,
 		.is_starved = !sp_whole_may_lack(p, sp_profile_lost_samples(p)),
 		.lacks_frees =
 			p->has_frees && !sp_whole_may_lack(p, lost_frees(p)),

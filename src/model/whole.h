@@ -13,6 +13,7 @@ struct sp_whole {
 	bool is_cut;      /* the file ends before what its writer wrote */
 	bool is_damaged;  /* parts of it cannot be read, or it is cut */
 	bool is_full;     /* from a moment on nothing of it had room */
+	bool is_low;      /* or may have had none: nobody could say so */
 	bool is_starved;  /* more samples were dropped than chance hides */
 	bool lacks_frees; /* the same of frees */
 	bool is_turned; /* samples were discarded, but those of live objects */

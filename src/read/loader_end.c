@@ -54,6 +54,19 @@ bool sp_loader_is_known_fact(struct sp_loader *l, const struct sp_info *info)
 	return false;
 }
 
+/* The process could store nothing any more, or it may be so: until when was all
+ * recorded? */
+static uint64_t low_ns(const struct sp_loader *l)
+{
+	const struct sp_status *s = &l->reader->status;
+	const uint64_t ns =
+		s->losses[SP_LOSS_FILE_FULL] ? s->time_ns : l->last_event_ns;
+
+	if (!s->losses[SP_LOSS_PAGE] || s->end_kind == SP_END_CLEAN)
+		return 0;
+	return ns ? ns : 1;
+}
+
 /* What model/whole.h asks for. */
 static void set_whole(const struct sp_loader *l)
 {
@@ -66,6 +79,7 @@ static void set_whole(const struct sp_loader *l)
 	p->known_ns = r->is_cut ? l->last_event_ns : 0;
 	memcpy(p->damage, r->damage.text, sizeof(p->damage));
 	p->unfinished_records = r->unfinished;
+	p->full_ns = low_ns(l);
 	take_fact(p, "full_ns", &p->full_ns);
 }
 

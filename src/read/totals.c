@@ -74,8 +74,9 @@ void sp_totals_finish(struct sp_profile *p, const struct sp_reader *r)
 			slotless = UINT64_MAX;
 		sp_sat_add(&p->missing_bytes_max, slotless);
 	}
-	/* The slots of threads are behind the end. */
-	if (r->file_bytes < SP_FORMAT_CHUNK_BYTES)
+	/* The slots of threads are behind the end, or had no room. */
+	if (r->file_bytes < SP_FORMAT_CHUNK_BYTES ||
+	    r->status.losses[SP_LOSS_PAGE])
 		p->missing_bytes_max = UINT64_MAX;
 	sp_sat_add(&p->class_slack_bytes, p->missing_bytes_max);
 }

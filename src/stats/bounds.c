@@ -11,7 +11,8 @@ static void bound_all(struct sp_population *population,
 	double bytes = (double)population->slack_bytes, objects = bytes;
 
 	population->most_bytes = population->most_objects = INFINITY;
-	if (!profile->has_classes || sp_whole_of(profile).is_damaged)
+	if (!profile->has_classes || sp_whole_of(profile).is_damaged ||
+	    profile->missing_bytes_max == UINT64_MAX)
 		return;
 	for (uint32_t i = 0; i < SP_FORMAT_CLASSES; i++) {
 		bytes += (double)population->low[i].bytes;

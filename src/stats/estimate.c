@@ -102,6 +102,8 @@ static const char *why_without(const struct sp_profile *profile)
 	if (profile->losses[SP_LOSS_FORK_RESET] >
 	    profile->exact_alloc_bytes / 1000)
 		return "totals include bytes of the parent process";
+	if (profile->missing_bytes_max == UINT64_MAX)
+		return "the disk had no room for the last totals";
 	if (profile->period_bytes > 1 && slack_is_too_wide(profile))
 		return why_too_wide(profile->end);
 	return NULL;
@@ -160,7 +162,7 @@ static void find_gap(struct sp_population *population,
 	if (!whole.is_damaged && !whole.is_full && !whole.is_starved)
 		return;
 	population->gap_bytes = population->gap_objects = INFINITY;
-	if (whole.is_damaged)
+	if (whole.is_damaged || profile->missing_bytes_max == UINT64_MAX)
 		return;
 	population->gap_bytes =
 		gap_of((double)profile->exact_alloc_bytes +

@@ -64,6 +64,10 @@ struct sp_lack_line sp_lack_end_of(const struct sp_profile *p)
 	struct sp_text_cell end;
 	size_t n_cut = 0;
 
+	if (!p->is_cut && p->end == SP_PROFILE_END_KILLED && !p->end_kind &&
+	    p->losses[SP_LOSS_PAGE])
+		return (struct sp_lack_line){
+			"how it ended is not known: its disk was nearly full"};
 	if (!p->is_cut) {
 		snprintf(line.text, sizeof(line.text), "%s",
 			 sp_lack_end(p->end, p->end_kind).text);
@@ -131,7 +135,8 @@ const char *sp_lack_why(const struct sp_whole *w)
 	if (w->is_damaged)
 		return "the file is damaged";
 	if (w->is_full)
-		return "the file or its disk was full";
+		return w->is_low ? "its disk was nearly full"
+				 : "the file or its disk was full";
 	if (w->is_starved)
 		return w->lacks_frees ? "samples and frees were lost"
 				      : "samples were lost";

@@ -304,7 +304,8 @@ static void note_lack(struct sp_view_notes *notes, const struct sp_profile *p)
 
 static void note_full(struct sp_view_notes *notes, const struct sp_profile *p)
 {
-	if (!p->full_ns)
+	/* Else a loss says so. */
+	if (!p->full_ns || p->losses[SP_LOSS_PAGE])
 		return;
 	fprintf(sp_view_note(notes),
 		"the file or its disk was full at %s (limit %s): later "

@@ -424,6 +424,10 @@ class Profile:
         return [[*s[:4], s[3] if s[1] < self.since else s[4], s[5]]
                 for s in found]
 
+    def is_open(self):
+        """Does nobody know how much is missing?"""
+        return self.is_cut or self.losses[25] > 0
+
     def look_at_length(self, length):
         """Is it cut, and even before the end of the thread slots?"""
         whole = max(self.chunks, 1) * CHUNK
@@ -492,7 +496,7 @@ def summary(profile):
         profile.threads.setdefault(number, {})
     ends, unmatched = profile.ends()
     # The slots of a file that is cut may be missing.
-    totals = [None, None] if profile.is_cut and not profile.total[0] \
+    totals = [None, None] if profile.is_open() and not profile.total[0] \
         else profile.total
     return {
         "flags": profile.flags, "ended": len(ends),
@@ -504,8 +508,8 @@ def summary(profile):
             default=profile.period_bytes),
         "seed": str(profile.seed), "clean": profile.end_kind == 1,
         "exact": [*totals, profile.end_kind == 1 and
-                  not profile.missing and not profile.is_cut,
-                  None if profile.is_cut else profile.missing],
+                  not profile.missing and not profile.is_open(),
+                  None if profile.is_open() else profile.missing],
         "samples": len(profile.samples), "losses": profile.losses,
         "stacks": [{"samples": samples, "flags": 0, "frames": [],
                     **profile.stacks.get(number, {})}

@@ -27,12 +27,12 @@ IMAGES = {"ext4": (16 << 20, ("mkfs.ext4", "-q"), "e2fsprogs"),
                     "btrfs-progs")}
 
 
-def slowed(microseconds):
+def slowed(microseconds, when="1+"):
     """Runs a command under which a page takes that long to be made ready for a
-    store."""
+    store; `when`: of each thread's questions."""
     strace = harness.require("strace", "strace")
     return (f"{strace} -f -o /dev/null -e trace=madvise,futex "
-            f"-e inject=madvise,futex:delay_exit={microseconds}")
+            f"-e inject=madvise,futex:delay_exit={microseconds}:when={when}")
 
 
 @unittest.skipUnless(hazards.can_mount(), "cannot mount here")
@@ -114,7 +114,7 @@ class Disks(hazards.Case):
 
     # ---- slow ----
 
-    def on_slow_disk(self, size_mib):
+    def on_slow_disk(self, size_mib, when="1+"):
         """The profile of the target on a disk of that size that may copy, by
         its kind, and that takes 2 ms to make a page ready for a store."""
         layers = os.path.join(self.dir, "layers")
@@ -125,7 +125,7 @@ class Disks(hazards.Case):
             f"cd {layers} && mkdir low up work && "
             f"mount -t overlay -o lowerdir=low,upperdir=up,workdir=work none "
             f"{self.disk} || exit {CANNOT_MOUNT}; cd {self.dir}; "
-            f"{slowed(2000)} {self.under} {self.plain} {SLOW_OBJECTS} 7; "
+            f"{slowed(2000, when)} {self.under} {self.plain} {SLOW_OBJECTS} 7; "
             f"echo $?; "
             f"cp --sparse=always {self.disk}/a.sprof {copy}",
             clean=False)
@@ -143,7 +143,31 @@ class Disks(hazards.Case):
         self.assertEqual(profile.lost(), {})
         self.assertGreaterEqual(profile.exact[1], SLOW_OBJECTS)
         self.assertEqual(profile.samples, profile.exact[1])
-        self.assertNotEqual(self.on_slow_disk(8).end, "clean")
+        profile = self.on_slow_disk(8)
+        self.assertNotEqual(profile.end, "clean")
+        self.check_open(profile)
+
+    def check_open(self, profile):
+        """It says that nobody knows how much is missing."""
+        self.assertIsNone(profile.json["exact"]["missing_bytes_max"])
+        self.assertFalse(profile.json["exact"]["is_complete"])
+        self.assertTrue(profile.json["whole"]["full"])
+        self.assertEqual(profile.json["whole"]["why_not"],
+                         "its disk was nearly full")
+        for figure in ("alloc_bytes", "live_bytes", "view_bytes"):
+            self.assertIsNone(profile.json["estimate"][figure]["hi"], figure)
+
+    def test_disks_that_are_slow_for_a_while(self):
+        """What had no room meanwhile is counted, and the end tells all."""
+        profile = self.on_slow_disk(8, when="300..311")
+        self.assertEqual(profile.end, "clean")
+        lost = profile.lost()
+        self.assertGreater(lost["samples_file_full"], 0)
+        self.assertNotIn("pages_without_room", lost)
+        self.assertTrue(profile.json["exact"]["is_complete"])
+        self.assertGreaterEqual(profile.exact[1], SLOW_OBJECTS)
+        self.assertEqual(profile.samples + lost["samples_file_full"],
+                         profile.exact[1])
 
     @harness.nightly
     def test_slow_and_full_xfs(self):
@@ -222,6 +246,38 @@ class Disks(hazards.Case):
                         break
                 else:
                     self.fail("nothing is known of five runs")
+
+    @harness.nightly
+    def test_nearly_full_file_system_that_copies_on_write(self):
+        """With room for a few pages: what the totals say is so."""
+        mkfs = harness.require("mkfs.btrfs", "btrfs-progs")
+        image = os.path.join(self.dir, "btrfs")
+        copy = os.path.join(self.dir, "btrfs.sprof")
+        for left_kib in (300, 700, 2000):
+            with open(image, "wb") as f:
+                f.truncate(320 << 20)
+            result = self.scripted(
+                f"{mkfs} -q {image} >&2 || exit 98; "
+                f"mount -o loop {image} {self.disk} || exit {CANNOT_MOUNT}; "
+                f"cd {self.disk}; dd if=/dev/zero of=fill bs=64K; "
+                f"truncate -s -{left_kib}K fill; sync -f .; cd /; "
+                f"timeout -s KILL {STORE_S} {self.under} {self.plain} 60000 7; "
+                f"e=$?; cp --sparse=always {self.disk}/a.sprof {copy}; "
+                f"umount {self.disk}; exit $e", clean=False)
+            if result.returncode == CANNOT_MOUNT:
+                self.skipTest(f"cannot mount: {result.stderr.decode()}")
+            if result.returncode == KILLED:
+                continue
+            self.assertEqual(result.returncode, 7, result.stderr)
+            profile = harness.Profile(copy)
+            exact = profile.json["exact"]
+            with self.subTest(left_kib=left_kib, exact=exact):
+                if exact["missing_bytes_max"] is not None:
+                    self.assertGreaterEqual(exact["alloc_bytes"] +
+                                            exact["missing_bytes_max"],
+                                            60000 * 1000)
+                high = profile.json["estimate"]["alloc_bytes"]["hi"]
+                self.assertTrue(high is None or high >= 60000 * 1000, high)
 
 
 class DisksBeforeLinux514(Disks):

@@ -439,6 +439,15 @@ mutant("emptied", BASELINE_CHECK, "test_refusals",
 mutant("nothing_is_missing", ESTIMATE, "test_what_is_missing",
        "population->gap_bytes = population->gap_objects = INFINITY;",
        "return;", program="test_estimate")
+mutant("unknown_is_little", ESTIMATE, "test_what_is_missing",
+       "whole.is_damaged || profile->missing_bytes_max == UINT64_MAX",
+       "whole.is_damaged", program="test_estimate")
+mutant("unknown_is_bounded", BOUNDS, "test_what_is_missing",
+       " ||\n\t    profile->missing_bytes_max == UINT64_MAX", "",
+       program="test_estimate")
+mutant("unknown_totals_hold", ESTIMATE, "test_what_is_missing",
+       "if (profile->missing_bytes_max == UINT64_MAX)\n", "if (false)\n",
+       program="test_estimate")
 mutant("unsampled_is_missing", ESTIMATE, "test_what_is_missing",
        "return fmax(most - unsampled - least, 0);",
        "return fmax(most - least + 0 * unsampled, 0);",
@@ -455,6 +464,10 @@ mutant("share_of_its_own", ANALYSIS, "test_share_of_a_row",
 # What a profile lacks, what is said of it, and the peak.
 for path, rows, test in (
         (WHOLE, mutants_of_one_file.WHOLE, "test_whole_of"),
+        ("src/read/totals.c", mutants_of_one_file.TOTALS,
+         "test_proved_totals"),
+        ("src/read/loader_end.c", mutants_of_one_file.END,
+         "test_proved_totals"),
         ("src/text/lack.c", mutants_of_one_file.LACK, "test_lack"),
         (PEAK, mutants_of_one_file.PEAK, "test_peak")):
     for name, old, new, by in rows:

@@ -70,6 +70,23 @@ WHOLE = [
      "p->unsampled_bytes", "test_unseen"),
 ]
 
+# What the counters of a disk without room mean, of totals and of what was
+# alive: test_proved_totals.
+TOTALS = [
+    ("without_room_is_counted", " ||\n\t    r->status.losses[SP_LOSS_PAGE]",
+     "", "test_low_disk"),
+]
+END = [
+    ("low_disk_is_none", "\tp->full_ns = low_ns(l);\n", "", "test_low_disk"),
+    ("low_disk_at_the_end",
+     "!s->losses[SP_LOSS_PAGE] || s->end_kind == SP_END_CLEAN",
+     "!s->losses[SP_LOSS_PAGE]", "test_low_disk"),
+    ("low_disk_keeps_all", "s->losses[SP_LOSS_FILE_FULL] ? s->time_ns",
+     "false ? s->time_ns", "test_low_disk"),
+    ("low_disk_at_the_start", "return ns ? ns : 1;", "return 1;",
+     "test_low_disk"),
+]
+
 # What was alive at the peak, and when: src/stats/peak.c, test_peak.
 PEAK = [
     # Valleys are not seen: two hills are one.
@@ -120,6 +137,9 @@ LACK = [
      "\tif (false)\n", "test_why"),
     ("starved_is_unsaid", "\tif (w->is_starved)\n",
      "\tif (false)\n", "test_why"),
+    ("low_is_full", "w->is_low ? ", "false ? ", "test_why"),
+    ("low_disk_has_killed", "!p->end_kind &&\n\t    p->losses[SP_LOSS_PAGE]",
+     "false", "test_end_on_a_low_disk"),
     ("lost_frees_are_unsaid",
      "return w->lacks_frees ? \"frees were lost\" : NULL;",
      "return NULL;", "test_why"),

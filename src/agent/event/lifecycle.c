@@ -347,6 +347,19 @@ static void __attribute__((constructor)) construct(void)
 	errno = saved_errno;
 }
 
+/* A reader sees by itself that size counts are missing. */
+static void copy_all_counts(void)
+{
+	bool has_all;
+
+	sp_mapping_ask_again();
+	sp_slots_copy_all();
+	has_all = !sp_diag_lost(SP_LOSS_PAGE);
+	sp_slots_copy_all_size_counts();
+	if (has_all)
+		sp_diag_forget(SP_LOSS_PAGE);
+}
+
 static void end_profile(struct sp_thread *t, bool may_go_on)
 {
 	volatile uint32_t mark;
@@ -368,8 +381,7 @@ static void end_profile(struct sp_thread *t, bool may_go_on)
 		sp_diag_lose(
 			SP_LOSS_AFTER_EXIT,
 			sp_slots_total_unseen(t->slot, SP_CHECKIN_BYTES_MAX));
-	sp_slots_copy_all();
-	sp_slots_copy_all_size_counts();
+	copy_all_counts();
 	sp_writer_end(sp_thread_life_seen(),
 		      may_go_on && !sp_process.is_sandboxed);
 	sp_thread_life_resume(t, &mark);

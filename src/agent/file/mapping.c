@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "agent/sys/clock.h"
+#include "agent/sys/diag.h"
 #include "agent/sys/sys.h"
 #include "format/layout.h"
 
@@ -25,6 +26,7 @@
 #define ALIKE       16u           /* windows of one size */
 #define WINDOWS_MAX (ALIKE * 13u) /* 128 GiB */
 #define HOLD_TRIES  3
+#define LAST_TRIES  8
 #define HOLD_NS     500000u      /* slower than a page that is there */
 #define NO_ROOM_NS  10000000000u /* between questions */
 
@@ -38,6 +40,7 @@ static struct {
 } covers[WINDOWS_MAX];
 static bool moves;                  /* see struct sp_outfile */
 static _Atomic uint64_t no_room_ns; /* until then there is none */
+static _Atomic bool is_unsaid;      /* and the file does not tell */
 
 uint32_t sp_mapping_generation(void)
 {
@@ -212,24 +215,47 @@ uint8_t *sp_mapping_chunk(uint64_t n)
 	return window + (n - window_start(last)) * CHUNK;
 }
 
-/* Without an answer that counts the disk is left alone for a while. */
-bool sp_mapping_hold(uint8_t *at, uint64_t bytes)
+/* Is there an answer that counts? */
+static bool hold(uint8_t *at, uint64_t bytes, int tries)
 {
-	uint64_t before;
+	uint64_t before = sp_clock_now_ns();
 
-	if (!moves)
-		return true;
-	before = sp_clock_now_ns();
-	if (before < atomic_load_explicit(&no_room_ns, memory_order_relaxed))
-		return false;
-	for (int i = 0; i < HOLD_TRIES && sp_outfile_hold(at, bytes); i++) {
+	for (; tries && sp_outfile_hold(at, bytes); tries--) {
 		uint64_t after = sp_clock_now_ns();
 
 		if (after - before < HOLD_NS || sp_outfile_may_be_slow())
 			return true;
 		before = after;
 	}
-	atomic_store_explicit(&no_room_ns, before + NO_ROOM_NS,
-			      memory_order_relaxed);
 	return false;
+}
+
+/* Without one the disk is left alone for a while. */
+bool sp_mapping_hold(uint8_t *at, uint64_t bytes)
+{
+	if (!moves)
+		return true;
+	if (sp_clock_now_ns() >=
+	    atomic_load_explicit(&no_room_ns, memory_order_relaxed)) {
+		if (hold(at, bytes, HOLD_TRIES))
+			return true;
+		atomic_store_explicit(&no_room_ns,
+				      sp_clock_now_ns() + NO_ROOM_NS,
+				      memory_order_relaxed);
+		atomic_store(&is_unsaid, true);
+	}
+	sp_diag_lose(SP_LOSS_PAGE, 1);
+	return false;
+}
+
+bool sp_mapping_hold_to_say_so(uint8_t *at, uint64_t bytes, bool is_end)
+{
+	return (atomic_exchange(&is_unsaid, false) || is_end) &&
+	       hold(at, bytes, LAST_TRIES);
+}
+
+void sp_mapping_ask_again(void)
+{
+	sp_diag_forget(SP_LOSS_PAGE);
+	atomic_store(&no_room_ns, 0);
 }

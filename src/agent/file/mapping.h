@@ -44,6 +44,13 @@ uint8_t *sp_mapping_base(void);
  */
 uint8_t *sp_mapping_chunk(uint64_t n);
 
-/* May `bytes` at `at`, which are populated, be stored to now?  Context:
- * sampled. */
+/* May `bytes` at `at`, which are populated, be stored to now?  A no is counted
+ * as a loss.  Context: sampled. */
 bool sp_mapping_hold(uint8_t *at, uint64_t bytes);
+
+/* After a no: may they once more, and at the end of the process, so that the
+ * file says what it lacks?  Context: sampled. */
+bool sp_mapping_hold_to_say_so(uint8_t *at, uint64_t bytes, bool is_end);
+
+/* All counts will be stored now: what was refused before does not matter. */
+void sp_mapping_ask_again(void);

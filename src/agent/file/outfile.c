@@ -273,6 +273,9 @@ static void ask_disk(int fd, uint32_t room_share, struct sp_outfile *ret)
 		return;
 	atomic_store(&has_room, room_of(&fs) >= ROOM_MIN);
 	ret->moves = moves_file(fd, &fs);
+	/* While it is not clear that the end can be told. */
+	if (ret->moves && !atomic_load(&has_room))
+		sp_diag_lose(SP_LOSS_PAGE, 1);
 	moves_once = fs.f_type == XFS_SUPER_MAGIC;
 	is_in_memory = fs.f_type == TMPFS_MAGIC;
 	if (!room_share)

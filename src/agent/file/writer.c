@@ -121,6 +121,35 @@ static void forget_class_chunks(void)
 	atomic_store(&class_busy, 0);
 }
 
+static uint64_t end_kind_now(void)
+{
+	const uint64_t kind =
+		atomic_load_explicit(&end_kind, memory_order_relaxed);
+
+	return !kind && atomic_load(&executing) ? SP_END_EXEC : kind;
+}
+
+static void write_status(uint8_t *base, uint64_t threads)
+{
+	struct sp_status s;
+	uint8_t *to;
+
+	memset(&s, 0, sizeof(s));
+	s.seq = 1 + atomic_fetch_add(&status_seq, 1);
+	s.end_kind = end_kind_now();
+	s.time_ns = sp_writer_time();
+	s.chunks = sp_ring_extent();
+	s.threads = threads;
+	sp_diag_read(s.losses);
+	s.check =
+		sp_format_check(facts.file_id, SP_CHECK_STATUS, &s, sizeof(s));
+	to = base + SP_FORMAT_STATUS_OFFSET +
+	     (s.seq & 1) * SP_FORMAT_STATUS_STRIDE;
+	memcpy(to, &s, sizeof(s) - sizeof(s.check));
+	atomic_thread_fence(memory_order_release);
+	memcpy(to + sizeof(s) - sizeof(s.check), &s.check, sizeof(s.check));
+}
+
 static int open_file(const struct sp_writer_options *options)
 {
 	struct sp_control *control;
@@ -147,6 +176,8 @@ static int open_file(const struct sp_writer_options *options)
 	forget_class_chunks();
 	control = (struct sp_control *)(file.base + SP_FORMAT_CONTROL_OFFSET);
 	control->orders = SP_FORMAT_ORDERS;
+	/* Who has room for nothing more has said so. */
+	write_status(file.base, 0);
 	write_header(file.base, file.limit);
 	return 0;
 }
@@ -247,33 +278,18 @@ void sp_writer_info(struct sp_lane *lane, const char *key, const char *value,
 		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
 }
 
-static bool write_status(uint64_t threads)
+static bool hold_status(uint8_t *at)
 {
-	uint8_t *base = sp_mapping_base();
-	struct sp_status s;
-	uint8_t *to;
+	const bool is_end = end_kind_now() != SP_END_NONE;
+	const bool has_all = !sp_diag_lost(SP_LOSS_PAGE);
 
-	if (!base) /* a child, forked in here */
+	if (sp_mapping_hold(at, SP_FORMAT_PAGE_BYTES))
+		return true;
+	if (!sp_mapping_hold_to_say_so(at, SP_FORMAT_PAGE_BYTES, is_end))
 		return false;
-	if (!sp_mapping_hold(base + SP_FORMAT_STATUS_OFFSET,
-			     SP_FORMAT_PAGE_BYTES))
-		return false;
-	memset(&s, 0, sizeof(s));
-	s.seq = 1 + atomic_fetch_add(&status_seq, 1);
-	s.end_kind = atomic_load_explicit(&end_kind, memory_order_relaxed);
-	if (!s.end_kind && atomic_load(&executing))
-		s.end_kind = SP_END_EXEC;
-	s.time_ns = sp_writer_time();
-	s.chunks = sp_ring_extent();
-	s.threads = threads;
-	sp_diag_read(s.losses);
-	s.check =
-		sp_format_check(facts.file_id, SP_CHECK_STATUS, &s, sizeof(s));
-	to = base + SP_FORMAT_STATUS_OFFSET +
-	     (s.seq & 1) * SP_FORMAT_STATUS_STRIDE;
-	memcpy(to, &s, sizeof(s) - sizeof(s.check));
-	atomic_thread_fence(memory_order_release);
-	memcpy(to + sizeof(s) - sizeof(s.check), &s.check, sizeof(s.check));
+	/* It had no room but for this. */
+	if (is_end && has_all)
+		sp_diag_forget(SP_LOSS_PAGE);
 	return true;
 }
 
@@ -281,6 +297,7 @@ static bool write_status(uint64_t threads)
  * the wait is in vain, it can spoil only one of the copies. */
 static bool publish_header(uint64_t threads, unsigned int spins_max)
 {
+	uint8_t *base = sp_mapping_base();
 	bool is_written;
 	unsigned int spins = 0;
 	uint64_t token;
@@ -294,7 +311,10 @@ static bool publish_header(uint64_t threads, unsigned int spins_max)
 	}
 	if (!token && !spins_max)
 		return false;
-	is_written = write_status(threads);
+	/* No base: a child, forked in here. */
+	is_written = base && hold_status(base + SP_FORMAT_STATUS_OFFSET);
+	if (is_written)
+		write_status(base, threads);
 	sp_lease_give(&status_busy, token);
 	return is_written;
 }

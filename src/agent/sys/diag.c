@@ -30,6 +30,16 @@ void sp_diag_read(uint64_t losses[SP_FORMAT_LOSSES])
 						 memory_order_relaxed);
 }
 
+uint64_t sp_diag_lost(enum sp_loss loss)
+{
+	return atomic_load_explicit(&counters[loss], memory_order_relaxed);
+}
+
+void sp_diag_forget(enum sp_loss loss)
+{
+	atomic_store_explicit(&counters[loss], 0, memory_order_relaxed);
+}
+
 void sp_diag_reset(void)
 {
 	for (int i = 0; i < SP_LOSS_COUNT; i++)

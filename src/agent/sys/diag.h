@@ -17,6 +17,11 @@ void sp_diag_lose(enum sp_loss loss, uint64_t n);
 /* Copy all counters; unused ones are zero. */
 void sp_diag_read(uint64_t losses[SP_FORMAT_LOSSES]);
 
+uint64_t sp_diag_lost(enum sp_loss loss);
+
+/* What was lost of that kind is there now. */
+void sp_diag_forget(enum sp_loss loss);
+
 /* Forget everything: a forked child starts with no losses. */
 void sp_diag_reset(void);
 

@@ -167,6 +167,42 @@ TEST(slotless)
 	expect(100, 1, 3ull * CHECK_IN);
 }
 
+/* The disk was nearly full: how much came later nobody knows, nor, unless the
+ * end was orderly, what was alive then.  Once samples had no room, those of the
+ * time of the status are all, else those up to the last event. */
+static void expect_low(enum sp_end_kind end, uint64_t lost, uint64_t full_ns)
+{
+	struct sp_status *status;
+	struct sp_profile *p;
+	struct sp_error err;
+
+	begin_file(end);
+	status = model_file_status(&file, 1);
+	status->losses[SP_LOSS_PAGE] = 2;
+	status->losses[SP_LOSS_FILE_FULL] = lost;
+	status->time_ns = 777;
+	put_slot(1, 5000, 2, 0, 1);
+	put_sample(1, 4000);
+	model_file_put(&file, 1, &records);
+	model_file_seal(&file);
+	assert_int_equal(model_file_write(&file, scratch, file.bytes.n), 0);
+	model_done(&records);
+	model_done(&file.bytes);
+	assert_int_equal(sp_profile_load(scratch, NULL, NULL, &p, &err), 0);
+	assert_true(p->missing_bytes_max == UINT64_MAX);
+	assert_int_equal(p->full_ns, full_ns);
+	assert_false(sp_profile_is_exact(p));
+	sp_profile_free(p);
+}
+
+TEST(low_disk)
+{
+	expect_low(SP_END_NONE, 0, 1);
+	expect_low(SP_END_NONE, 5, 777);
+	expect_low(SP_END_SIGNAL + 9, 5, 777);
+	expect_low(SP_END_CLEAN, 5, 0);
+}
+
 /* A mark says what the process had: so much less is missing. */
 TEST(marks)
 {

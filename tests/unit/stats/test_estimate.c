@@ -246,7 +246,19 @@ TEST(what_is_missing)
 	t.is_unknown = false;
 	sp_population_free(&x);
 
-	p.full_ns = 0;
+	/* Nobody knows how much was allocated. */
+	p.missing_bytes_max = p.class_slack_bytes = UINT64_MAX;
+	x = population_of(&p);
+	i = p3t(&x, &t);
+	assert_true(i.lo == 100 && isinf(i.hi) && !x.has_totals);
+	sp_population_free(&x);
+	p.full_ns = p.unsampled_bytes = 0;
+	x = population_of(&p);
+	i = p3t(&x, &t);
+	assert_true(i.lo == 100 && i.hi == 100 && isinf(x.most_bytes));
+	assert_false(x.has_totals);
+	sp_population_free(&x);
+
 	p.is_cut = true;
 	x = population_of(&p);
 	i = p3t(&x, &t);

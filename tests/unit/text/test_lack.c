@@ -28,7 +28,8 @@ TEST(why)
 		{{.is_damaged = true, .is_full = true}, "the file is damaged"},
 		{{.is_full = true, .is_starved = true, .lacks_frees = true},
 		 "the file or its disk was full"},
-		{{.is_starved = true}, "samples were lost"},
+		{{.is_full = true, .is_low = true}, "its disk was nearly full"},
+		{{.is_low = true, .is_starved = true}, "samples were lost"},
 		{{.is_starved = true, .lacks_frees = true},
 		 "samples and frees were lost"},
 		{{.lacks_frees = true}, "frees were lost"},
@@ -110,6 +111,21 @@ TEST(words)
 			sp_lack_word(cases[i].end, cases[i].kind, true).text,
 			"cut");
 	}
+}
+
+/* Nobody saw its end, and it could not say so. */
+TEST(end_on_a_low_disk)
+{
+	struct sp_profile p = {.end = SP_PROFILE_END_KILLED};
+
+	p.losses[SP_LOSS_PAGE] = 1;
+	assert_string_equal(
+		sp_lack_end_of(&p).text,
+		"how it ended is not known: its disk was nearly full");
+	p.end_kind = SP_END_SIGNAL + 9;
+	assert_string_equal(sp_lack_end_of(&p).text, "was killed by signal 9");
+	p.end = SP_PROFILE_END_CLEAN;
+	assert_string_equal(sp_lack_end_of(&p).text, "ended cleanly");
 }
 
 static struct sp_lack_line end_of(size_t n_parts, bool first, bool second)
