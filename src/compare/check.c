@@ -457,9 +457,12 @@ static int check_limit(const struct sp_checker *c, struct sp_finding *f)
 	else
 		r = f->limit->kind == SP_LIMIT_SITES ? sp_check_sites(c, f)
 						     : check_amount(c, f);
-	/* another period would not help then */
-	if (!r && (doubt_unsampled(c, f) || doubt_incomplete(c, f)))
+	/* another period would not help then, nor is any growth sure to show */
+	if (!r && (doubt_unsampled(c, f) || doubt_incomplete(c, f))) {
 		f->period_needed = 0;
+		f->detectable = INFINITY;
+		f->new_site_bytes = 0;
+	}
 	return r;
 }
 

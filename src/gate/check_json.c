@@ -56,7 +56,9 @@ static void put_finding(struct sp_json *json, const struct sp_finding *f)
 		sp_json_u64(json, "functions_undecided", f->n_undecided);
 		sp_json_u64(json, "functions_moved", f->n_moved);
 		sp_json_double(json, "undecided_share", f->undecided_share);
-		sp_json_double(json, "detectable_new_bytes", f->new_site_bytes);
+		sp_json_double(json, "detectable_new_bytes",
+			       f->new_site_bytes > 0 ? f->new_site_bytes
+						     : INFINITY);
 	}
 	sp_json_open(json, "explained_by", '[');
 	for (size_t i = 0; i < f->n_culprits; i++)

@@ -33,6 +33,12 @@ static const char *word_of(enum sp_verdict verdict)
 	return words[verdict];
 }
 
+static bool is_unlimited(struct sp_interval i)
+{
+	return !isfinite(i.lo) || !isfinite(i.hi);
+}
+
+/* A change of what nobody knows the end of is no figure. */
 void sp_check_print_figures(FILE *out, const struct sp_finding *f, double level)
 {
 	const bool is_bytes = sp_limit_is_bytes(f->limit);
@@ -42,15 +48,21 @@ void sp_check_print_figures(FILE *out, const struct sp_finding *f, double level)
 		return;
 	if (!f->has_old) {
 		fputs(sp_figure(f->new.value, is_bytes).text, out);
-		if (!is_exact)
+		if (is_unlimited(f->new) && !(f->new.lo > 0))
+			fputs(", limits unknown", out);
+		else if (!is_exact)
 			fprintf(out, " (%s: %s)", sp_text_level(level).text,
 				sp_figure_interval(f->new, is_bytes, false)
 					.text);
 		return;
 	}
-	fprintf(out, "%s -> %s, %s, %s", sp_figure(f->old.value, is_bytes).text,
-		sp_figure(f->new.value, is_bytes).text,
-		sp_figure_change(f->change.value, is_bytes).text,
+	fprintf(out, "%s -> %s, ", sp_figure(f->old.value, is_bytes).text,
+		sp_figure(f->new.value, is_bytes).text);
+	if (is_unlimited(f->change)) {
+		fputs("limits unknown", out);
+		return;
+	}
+	fprintf(out, "%s, %s", sp_figure_change(f->change.value, is_bytes).text,
 		sp_figure_percent(f->old.value, f->new.value).text);
 	if (f->change.lo < f->change.hi)
 		fprintf(out, " (%s: %s)", sp_text_level(level).text,
@@ -193,7 +205,7 @@ static void print_reach(FILE *out, const struct sp_finding *f)
 {
 	if (f->verdict == SP_VERDICT_REGRESSION)
 		return;
-	/* 0: nothing was looked at */
+	/* 0: nothing was looked at, or not all of it */
 	if (f->new_site_bytes > 0)
 		print_reach_of_sites(out, f);
 	else if (f->detectable > 0 && isfinite(f->detectable))

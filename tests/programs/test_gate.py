@@ -406,6 +406,10 @@ class Statuses(Gate):
         text = self.check(cut, old, "sites=+90%", code=4)
         self.assertRegex(text, "note: new: .*lower limits")
         self.assertIn("is not whole", text)
+        self.assertNotIn("would find", text)
+        text = self.check(cut, old, "live_bytes=+90%", code=4)
+        self.assertRegex(text, r"B -> [^,]+, limits unknown\n")
+        self.assertNotIn("would find", text)
         self.assertIn("is not whole",
                       self.check(old, cut, "alloc_bytes=+90%", code=4))
         # what is too much already stays too much
