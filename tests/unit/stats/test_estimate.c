@@ -267,25 +267,6 @@ TEST(what_is_missing)
 	sp_population_free(&x);
 }
 
-/* Who chose and who measures is as well known. */
-TEST(everything_at_the_peak)
-{
-	struct sp_profile p = profile_of();
-	struct sp_estimation how = {.method = SP_METHOD_P3T, .confidence = 0.9};
-	struct sp_class_sums t;
-	struct sp_interval i;
-
-	sp_class_sums_init(&t, 1);
-	t.is_measured = true;
-	sp_acc_add_measured(&t.all, &p.law, 24, 3, 72, 1, true);
-	sp_acc_add_measured(&t.all, &p.law, 24, 7, 168, 1, false);
-	i = sp_estimate_bytes(&how, &t);
-	assert_true(i.lo == 240 && i.value == 240 && i.hi == 240);
-	i = sp_estimate_objects(&how, &t);
-	assert_true(i.lo == 10 && i.value == 10 && i.hi == 10);
-	sp_class_sums_free(&t);
-}
-
 /* A subset in one large class is held against that class and no other. */
 TEST(class_alone)
 {
