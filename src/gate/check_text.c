@@ -7,7 +7,6 @@
 
 #include "text/figures.h"
 #include "gate/format.h"
-#include "text/cutname.h"
 #include "text/lines.h"
 
 const char *sp_undecided_name(enum sp_undecided undecided)
@@ -109,48 +108,19 @@ void sp_check_print_culprits(FILE *out, const struct sp_finding *f,
  * one screen, and the other formats have the rest. */
 #define CULPRITS 3
 
-/* A call path without the outermost callers that there is no room for; a name
- * that needs more room without what is in its brackets. */
-static void print_name(FILE *out, const struct sp_culprit *c, size_t room)
-{
-	char *name = strdup(c->name);
-	size_t fits = sp_lines_bytes(c->name, room), end = 0;
-
-	if (name && name[fits]) {
-		sp_cut_brackets(name, room, SP_CUT_ASCII);
-		fits = sp_lines_bytes(name, room);
-	}
-	for (char *at = name; at && (at = strstr(at, " < ")); at += 3)
-		if ((size_t)(at - name) + 6 <= fits || !end)
-			end = (size_t)(at - name);
-	if (name && name[fits] && end && c->is_path) {
-		name[end] = '\0';
-		sp_text_print(out, name);
-		fputs(end + 6 <= room ? " < ..." : "", out);
-	} else {
-		sp_text_print(out, name ? name : c->name);
-	}
-	putc('\n', out);
-	free(name);
-}
-
 static void print_explanation(FILE *out, const struct sp_finding *f)
 {
 	size_t shown = 0;
 
 	for (size_t i = 0; i < f->n_culprits && shown < CULPRITS; i++) {
 		const struct sp_culprit *c = &f->culprits[i];
-		const long before = ftell(out);
-		size_t used;
 
 		/* of one function also from where, of several which */
 		if (c->is_path && f->n_rejected > 1)
 			continue;
 		print_change(out, f, c, INDENT);
-		used = (size_t)(ftell(out) - before);
-		print_name(out, c,
-			   used < SP_LINES_WIDTH - 20 ? SP_LINES_WIDTH - used
-						      : 20);
+		sp_lines_print_name(out, c->name);
+		putc('\n', out);
 		shown++;
 	}
 }
@@ -308,6 +278,7 @@ int sp_check_text_write(FILE *out, const struct sp_result *result)
 
 	if (!text)
 		return -ENOMEM;
+	sp_lines_begin_page();
 	print_head(text, result);
 	print_notes(text, check);
 	for (size_t i = 0; i < check->n_findings; i++) {
@@ -320,5 +291,5 @@ int sp_check_text_write(FILE *out, const struct sp_result *result)
 			"--format json has all)\n",
 			sp_text_level(check->level).text);
 	print_verdict(text, result);
-	return sp_lines_close(out, text, &lines);
+	return sp_lines_close_screen(out, text, &lines);
 }

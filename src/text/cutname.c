@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,32 +68,38 @@ static size_t find_symbol(const char *name, size_t at)
 	return strncmp(name + at, " < ", 3) == 0 ? 3 : 0;
 }
 
-/* 1 of each bracket that opens, -1 of each that closes, 0 of other bytes.  To
- * be freed; NULL without memory, or if they do not match. */
+/* 1 of each bracket that opens, -1 of each that closes, 0 of other bytes, also
+ * of brackets without the other one.  To be freed; NULL without memory. */
 static signed char *find_brackets(const char *name)
 {
 	signed char *steps = calloc(strlen(name) + 1, sizeof(*steps));
-	size_t depth = 0;
+	size_t depth = 0, n = 0, closing = 0;
 
-	for (size_t i = 0; steps && name[i]; i++) {
-		const size_t n = find_symbol(name, i);
+	for (; steps && name[n]; n++) {
+		const size_t skipped = find_symbol(name, n);
 
-		if (n) {
-			i += n - 1;
+		if (skipped) {
+			n += skipped - 1;
 			continue;
 		}
-		steps[i] = (signed char)((strchr("<([{", name[i]) != NULL) -
-					 (strchr(">)]}", name[i]) != NULL));
-		if (steps[i] < 0 && !depth--) {
-			free(steps);
-			return NULL;
-		}
-		depth += steps[i] > 0;
+		if (strchr("<([{", name[n]))
+			steps[n] = 1;
+		else if (depth && strchr(">)]}", name[n]))
+			steps[n] = -1;
+		depth += (size_t)steps[n];
 	}
-	if (!depth)
-		return steps;
-	free(steps);
-	return NULL;
+	for (; steps && depth && n--;) {
+		closing += steps[n] < 0;
+		if (steps[n] <= 0)
+			continue;
+		if (closing) {
+			closing--;
+		} else {
+			steps[n] = 0;
+			depth--;
+		}
+	}
+	return steps;
 }
 
 static size_t deepest_bracket(const char *name, const signed char *steps)
@@ -129,7 +136,7 @@ static void empty_brackets(char *name, signed char *steps, size_t level,
 	name[n] = '\0';
 }
 
-void sp_cut_brackets(char *name, size_t columns, enum sp_cut_dots dots)
+static void cut_brackets(char *name, size_t columns, enum sp_cut_dots dots)
 {
 	signed char *steps =
 		is_longer(name, columns) ? find_brackets(name) : NULL;
@@ -248,11 +255,35 @@ static void cut_characters(char *name, size_t columns, enum sp_cut_dots dots)
 
 static void cut_name(char *name, size_t columns, enum sp_cut_dots dots)
 {
-	sp_cut_brackets(name, columns, dots);
+	cut_brackets(name, columns, dots);
 	if (is_longer(name, columns))
 		cut_scopes(name, columns, dots);
 	if (is_longer(name, columns))
 		cut_characters(name, columns, dots);
+}
+
+/* A path without the outermost callers that there is no room for. */
+static void cut_path(char *name, size_t columns, enum sp_cut_dots dots)
+{
+	const size_t n_end = 3 + dots_columns(dots);
+	size_t end = 0;
+
+	if (columns < n_end + SP_CUT_NAME_MIN || !is_longer(name, columns))
+		return;
+	for (size_t i = 0; name[i]; i++) {
+		const size_t n = find_symbol(name, i);
+
+		if (n == 3 && name[i] == ' ' &&
+		    (!end || count_columns(name, i) + n_end <= columns))
+			end = i;
+		i += n ? n - 1 : 0;
+	}
+	if (!end)
+		return;
+	name[end] = '\0';
+	cut_name(name, columns - n_end, dots);
+	strcat(name, " < ");
+	strcat(name, texts[dots]);
 }
 
 /* How much of the name is the module before "![unknown]", which stays: with
@@ -279,6 +310,8 @@ char *sp_cut_name(const char *name, size_t columns, enum sp_cut_dots dots)
 		return NULL;
 	strcpy(cut, name);
 	if (!n_module || !is_longer(name, most)) {
+		cut_brackets(cut, most, dots);
+		cut_path(cut, most, dots);
 		cut_name(cut, most, dots);
 		return cut;
 	}
@@ -286,4 +319,176 @@ char *sp_cut_name(const char *name, size_t columns, enum sp_cut_dots dots)
 	cut_name(cut, most - strlen(UNNAMED), dots);
 	strcat(cut, UNNAMED);
 	return cut;
+}
+
+/* ---- names that stand on one page ---- */
+
+/* How far a word around what differs may reach to either side. */
+#define WORD_MAX 12
+
+static bool is_word(char c)
+{
+	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+	       (c >= 'a' && c <= 'z') || strchr("_#$", c) || !is_start(c) ||
+	       ((unsigned char)c & 0x80);
+}
+
+/* The word around the bytes from `*begin` to `*end`, of which there is one
+ * unless the name ends there. */
+static void widen_to_word(const char *name, size_t *begin, size_t *end)
+{
+	const size_t n = strlen(name);
+
+	for (size_t i = 0; i < WORD_MAX && *begin; i++, --*begin)
+		if (!is_word(name[*begin - 1]))
+			break;
+	for (size_t i = 0; i < WORD_MAX && *end < n; i++, ++*end)
+		if (!is_word(name[*end]))
+			break;
+	while (*begin && !is_start(name[*begin]))
+		--*begin;
+	while (*end < n && !is_start(name[*end]))
+		++*end;
+}
+
+/* A part of a name, or its end, in that many columns.  To be freed; NULL
+ * without memory. */
+static char *cut_part(const char *name, size_t n, size_t columns,
+		      enum sp_cut_dots dots)
+{
+	char *part = malloc(n + N_DOTS + 1);
+
+	if (!part)
+		return NULL;
+	memcpy(part, name, n);
+	part[n] = '\0';
+	if (columns >= SP_CUT_NAME_MIN) {
+		cut_brackets(part, columns, dots);
+		if (!name[n])
+			cut_path(part, columns, dots);
+		cut_name(part, columns, dots);
+	}
+	if (is_longer(part, columns))
+		strcpy(part, texts[dots]);
+	return part;
+}
+
+/* The name with what stands from `begin` to `end`, where others of the same cut
+ * differ.  NULL without memory, or without room for that. */
+static char *cut_around(const char *name, size_t columns, size_t begin,
+			size_t end, enum sp_cut_dots dots)
+{
+	const size_t n_before = count_columns(name, begin);
+	const size_t n_word = count_columns(name + begin, end - begin);
+	const size_t room = n_word < columns ? columns - n_word : 0;
+	char *before, *behind, *cut = NULL;
+
+	if (room < 2 * SP_CUT_NAME_MIN)
+		return NULL;
+	/* two thirds are the end, as always */
+	behind = cut_part(name + end, strlen(name + end),
+			  room - (n_before < room / 3 ? n_before : room / 3),
+			  dots);
+	before = behind ? cut_part(name, begin,
+				   room - count_columns(behind, strlen(behind)),
+				   dots)
+			: NULL;
+	if (before && asprintf(&cut, "%s%.*s%s", before, (int)(end - begin),
+			       name + begin, behind) < 0)
+		cut = NULL;
+	free(before);
+	free(behind);
+	return cut;
+}
+
+/* What is shown of it. */
+static const char *text_of(const struct sp_cut *cut)
+{
+	return cut->text ? cut->text : cut->name;
+}
+
+static int compare_cuts(const void *a, const void *b)
+{
+	const struct sp_cut *x = *(struct sp_cut *const *)a;
+	const struct sp_cut *y = *(struct sp_cut *const *)b;
+	const int r = strcmp(text_of(x), text_of(y));
+
+	return r ? r : strcmp(x->name, y->name);
+}
+
+static size_t same_bytes(const char *a, const char *b)
+{
+	size_t n = 0;
+
+	while (a[n] && a[n] == b[n])
+		n++;
+	return n;
+}
+
+/* What is kept of names that were cut to one text. */
+enum keeps {
+	LAST_DIFFERENCE,  /* from the name that it is like longest */
+	EVERY_DIFFERENCE, /* and from all others */
+	ALL,
+	N_KEEPS
+};
+
+/* Of names of one text, sorted: those that are `n` times the first. */
+static size_t count_same(struct sp_cut *const *cuts, size_t n)
+{
+	size_t same = 1;
+
+	while (same < n && strcmp(cuts[same]->name, cuts[0]->name) == 0)
+		same++;
+	return same;
+}
+
+static void cut_group(struct sp_cut *const *cuts, size_t n, enum keeps keeps,
+		      enum sp_cut_dots dots)
+{
+	const size_t first = same_bytes(cuts[0]->name, cuts[n - 1]->name);
+	size_t before = 0, behind, same;
+
+	for (; n; cuts += same, n -= same, before = behind) {
+		const char *name = cuts[0]->name;
+		size_t begin, end;
+
+		same = count_same(cuts, n);
+		behind = same < n ? same_bytes(name, cuts[same]->name) : 0;
+		end = before > behind ? before : behind;
+		begin = keeps == LAST_DIFFERENCE ? end : first;
+		end += name[end] != '\0';
+		widen_to_word(name, &begin, &end);
+		for (size_t i = 0; i < same; i++) {
+			free(cuts[i]->text);
+			cuts[i]->text =
+				keeps == ALL
+					? NULL
+					: cut_around(name, cuts[i]->columns,
+						     begin, end, dots);
+		}
+	}
+}
+
+void sp_cut_apart(struct sp_cut *cuts, size_t n, enum sp_cut_dots dots)
+{
+	struct sp_cut **sorted = calloc(n + 1, sizeof(struct sp_cut *));
+	size_t first, same;
+
+	for (size_t i = 0; sorted && i < n; i++)
+		sorted[i] = &cuts[i];
+	for (int keeps = 0; sorted && keeps < N_KEEPS; keeps++) {
+		qsort(sorted, n, sizeof(struct sp_cut *), compare_cuts);
+		for (first = 0; first < n; first += same) {
+			const char *text = text_of(sorted[first]);
+
+			for (same = 1; first + same < n; same++)
+				if (strcmp(text, text_of(sorted[first + same])))
+					break;
+			if (count_same(sorted + first, same) < same)
+				cut_group(sorted + first, same,
+					  (enum keeps)keeps, dots);
+		}
+	}
+	free(sorted);
 }

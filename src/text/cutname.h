@@ -15,13 +15,25 @@ enum sp_cut_dots {
 /*
  * The name of a function in at most `columns` characters: what it keeps is what
  * tells most.  First the contents of brackets go, the innermost first
- * ("std::map<...>::insert(...)"), then scopes in the middle ("app::...::load"),
- * then characters in the middle.  Brackets that match still do.  `name` is
+ * ("std::map<...>::insert(...)"), then the outermost callers of a path ("a < b
+ * <
+ * ..."), then scopes in the middle ("app::...::load"), then characters in the
+ * middle.  Brackets that match still do.  `name` is
  * UTF-8 on one line (sp_text_print()).  Below SP_CUT_NAME_MIN: that.  To be
  * freed by the caller; NULL without memory.
  */
 char *sp_cut_name(const char *name, size_t columns, enum sp_cut_dots dots);
 
-/* The first step of that, in place, of one or more names: contents of brackets
- * go as long as the text is longer. */
-void sp_cut_brackets(char *name, size_t columns, enum sp_cut_dots dots);
+/* A name that was cut by itself for so many columns; text NULL: it is whole. */
+struct sp_cut {
+	const char *name;
+	size_t columns;
+	char *text;
+};
+
+/*
+ * Names that stand together: where two different ones have one text, other
+ * parts of them go, so that each shows where it differs; or none, if there is
+ * no room.  Two names are never shown as one.
+ */
+void sp_cut_apart(struct sp_cut *cuts, size_t n, enum sp_cut_dots dots);

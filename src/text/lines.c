@@ -25,10 +25,12 @@
 static unsigned int terminal_columns; /* 0: no terminal */
 static unsigned int terminal_rows;
 static bool marks_names;
+static bool cuts_names; /* also where there is no terminal */
 
 void sp_lines_set_terminal(unsigned int columns)
 {
 	terminal_columns = columns;
+	cuts_names = columns != 0;
 }
 
 void sp_lines_set_rows(unsigned int rows)
@@ -162,157 +164,178 @@ static void print_line(FILE *out, const char *line, size_t width)
 
 /* ---- pages: lines with names ---- */
 
-struct name {
-	const char *text; /* in the line */
-	size_t bytes;
-	size_t columns;
-	size_t shown; /* columns that are left */
-};
-
 /* Columns of so many bytes: one for each character.  Neither the marks nor the
  * sequences that colour a terminal have any. */
-static size_t columns_of(const char *text, size_t n)
+static size_t columns_of(const char *text)
 {
 	size_t columns = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		if (text[i] == '\033')
-			i += strcspn(text + i, "m");
-		else if (text[i] != NAME_BEGIN && text[i] != NAME_END)
-			columns += (text[i] & 0xc0) != 0x80;
+	for (; *text; text++) {
+		if (*text == '\033' && !text[strcspn(text, "m")])
+			break;
+		if (*text == '\033')
+			text += strcspn(text, "m");
+		else if (*text != NAME_BEGIN && *text != NAME_END)
+			columns += (*text & 0xc0) != 0x80;
 	}
 	return columns;
 }
 
-static size_t find_names(const char *line, struct name *names)
+/* A line, and what is shown of its names, which are cut out of it. */
+struct line {
+	const char *part[NAMES_MAX + 1]; /* around the names */
+	struct sp_cut *names;
+	size_t n_names;
+	bool is_whole; /* neither broken nor cut */
+};
+
+static void find_names(char *text, struct line *line, struct sp_cut *names)
 {
-	size_t n = 0;
+	line->part[0] = text;
+	line->names = names;
+	for (; line->n_names < NAMES_MAX && (text = strchr(text, NAME_BEGIN));
+	     line->n_names++) {
+		struct sp_cut *name = &names[line->n_names];
 
-	for (const char *p = line; n < NAMES_MAX && (p = strchr(p, NAME_BEGIN));
-	     n++) {
-		struct name *name = &names[n];
-
-		name->text = ++p;
-		name->bytes = strcspn(p, (const char[]){NAME_END, '\0'});
-		name->columns = columns_of(p, name->bytes);
-		name->shown = name->columns;
+		*text++ = '\0';
+		name->name = text;
+		text += strcspn(text, (const char[]){NAME_END, '\0'});
+		*text++ = '\0';
+		line->part[line->n_names + 1] = text;
+		name->columns = columns_of(name->name);
 	}
-	return n;
+	line->is_whole = line->n_names && !names[0].columns;
 }
 
-/* The longest gives first.  What is still too much. */
-static size_t shorten_names(struct name *names, size_t n, size_t excess)
+/* The longest gives first. */
+static void shorten_names(struct sp_cut *names, size_t n, size_t excess)
 {
 	for (; n && excess; excess--) {
-		struct name *longest = names;
+		struct sp_cut *longest = names;
 
 		for (size_t i = 1; i < n; i++)
-			if (names[i].shown > longest->shown)
+			if (names[i].columns > longest->columns)
 				longest = &names[i];
-		if (longest->shown <= NAME_COLUMNS)
+		if (longest->columns <= NAME_COLUMNS)
 			break;
-		longest->shown--;
+		longest->columns--;
 	}
-	return excess;
 }
 
-static void print_short_name(FILE *out, const struct name *name)
+/* All of them without memory. */
+static void cut_names(struct sp_cut *names, size_t n, enum sp_cut_dots dots)
 {
-	char *text = name->shown < name->columns
-			     ? strndup(name->text, name->bytes)
-			     : NULL;
-	char *cut = text ? sp_cut_name(text, name->shown,
-				       sp_text_is_ascii() ? SP_CUT_ASCII
-							  : SP_CUT_UTF8)
-			 : NULL;
-
-	/* all of it without memory */
-	if (cut)
-		fputs(cut, out);
-	else
-		fwrite(name->text, 1, name->bytes, out);
-	free(cut);
-	free(text);
+	for (size_t i = 0; i < n; i++)
+		if (names[i].columns < columns_of(names[i].name))
+			names[i].text = sp_cut_name(names[i].name,
+						    names[i].columns, dots);
 }
 
-static void print_names(FILE *out, const char *line, const struct name *names,
-			size_t n)
+static void lay_line_out(char *text, struct line *line, struct sp_cut *names,
+			 enum sp_cut_dots dots)
 {
-	for (size_t i = 0; i < n; i++) {
-		fwrite(line, 1, (size_t)(names[i].text - 1 - line), out);
-		print_short_name(out, &names[i]);
-		line = names[i].text + names[i].bytes + 1;
-	}
-	fputs(line, out);
+	const size_t width = sp_lines_columns(), columns = columns_of(text);
+
+	find_names(text, line, names);
+	if (!cuts_names || line->is_whole || columns <= width)
+		return;
+	shorten_names(names, line->n_names, columns - width);
+	cut_names(names, line->n_names, dots);
 }
 
-/* Short names do not help: it goes on below. */
-static void break_names(FILE *out, const char *line, const struct name *names,
-			size_t n)
+/* If short names do not help, it goes on below. */
+static void print_page_line(FILE *out, const struct line *line)
 {
+	const bool is_broken =
+		!line->n_names || (cuts_names && !line->is_whole);
 	char *text = NULL;
 	size_t size;
-	FILE *stream = open_memstream(&text, &size);
+	FILE *to = is_broken ? open_memstream(&text, &size) : out;
 
-	if (!stream)
+	if (!to)
 		return;
-	print_names(stream, line, names, n);
-	if (fclose(stream) == 0)
+	for (size_t i = 0; i <= line->n_names; i++) {
+		const struct sp_cut *cut = &line->names[i];
+
+		fputs(line->part[i], to);
+		if (i < line->n_names)
+			fputs(cut->text ? cut->text : cut->name, to);
+	}
+	if (!is_broken)
+		putc('\n', out);
+	else if (fclose(to) == 0)
 		print_line(out, text, sp_lines_columns());
 	free(text);
 }
 
-static void print_page_line(FILE *out, const char *line)
+static size_t count(const char *text, char c)
 {
-	const size_t width = sp_lines_columns();
-	const size_t columns = columns_of(line, strlen(line));
-	const size_t excess = columns > width ? columns - width : 0;
-	struct name names[NAMES_MAX];
-	const size_t n = find_names(line, names);
-	const bool is_whole = n && !names[0].columns;
+	size_t n = 0;
 
-	if (!n && excess) {
-		print_line(out, line, width);
-	} else if (terminal_columns && !is_whole &&
-		   shorten_names(names, n, excess)) {
-		break_names(out, line, names, n);
-	} else {
-		print_names(out, line, names, n);
-		putc('\n', out);
+	while ((text = strchr(text, c))) {
+		text++;
+		n++;
 	}
+	return n;
+}
+
+/* It is changed by that. */
+static int print_page(FILE *out, char *text)
+{
+	const enum sp_cut_dots dots = sp_text_is_ascii() || !terminal_columns
+					      ? SP_CUT_ASCII
+					      : SP_CUT_UTF8;
+	const size_t n_lines = count(text, '\n');
+	struct line *lines = calloc(n_lines + 1, sizeof(*lines));
+	struct sp_cut *names =
+		calloc(count(text, NAME_BEGIN) + 1, sizeof(*names));
+	size_t n = 0;
+
+	for (size_t i = 0; lines && names && i < n_lines; i++) {
+		lay_line_out(strsep(&text, "\n"), &lines[i], &names[n], dots);
+		n += lines[i].n_names;
+	}
+	if (lines && names) {
+		sp_cut_apart(names, n, dots);
+		for (size_t i = 0; i < n_lines; i++)
+			print_page_line(out, &lines[i]);
+	}
+	for (size_t i = 0; i < n; i++)
+		free(names[i].text);
+	free(names);
+	free(lines);
+	return lines && names ? 0 : -ENOMEM;
 }
 
 static int close_lines(FILE *out, FILE *text, char **lines, bool is_page)
 {
 	char *rest, *line;
+	int r = 0;
 
 	if (fclose(text) != 0) {
 		free(*lines);
 		return -ENOMEM;
 	}
 	rest = *lines;
-	while ((line = strsep(&rest, "\n"))) {
-		if (rest && is_page)
-			print_page_line(out, line);
-		else if (rest)
+	if (is_page)
+		r = print_page(out, rest);
+	while (!is_page && (line = strsep(&rest, "\n")))
+		if (rest)
 			print_line(out, line, SP_LINES_WIDTH);
-	}
 	free(*lines);
-	return 0;
+	return r;
 }
 
 size_t sp_lines_count(const char *text)
 {
-	char *copy = strdup(text), *rest = copy, *shown = NULL, *line;
+	char *copy = strdup(text), *shown = NULL;
 	size_t size, n = 0;
 	FILE *out = copy ? open_memstream(&shown, &size) : NULL;
 
-	while (out && (line = strsep(&rest, "\n")))
-		if (rest)
-			print_page_line(out, line);
+	if (out)
+		print_page(out, copy);
 	if (out && fclose(out) == 0)
-		for (const char *at = shown; (at = strchr(at, '\n')); at++)
-			n++;
+		n = count(shown, '\n');
 	free(shown);
 	free(copy);
 	return n;
@@ -332,4 +355,14 @@ int sp_lines_close_page(FILE *out, FILE *text, char **lines)
 {
 	marks_names = false;
 	return close_lines(out, text, lines, true);
+}
+
+int sp_lines_close_screen(FILE *out, FILE *text, char **lines)
+{
+	int r;
+
+	cuts_names = true;
+	r = sp_lines_close_page(out, text, lines);
+	cuts_names = terminal_columns != 0;
+	return r;
 }

@@ -286,7 +286,8 @@ class Namesakes(harness.Case):
             f.write(CALLABLES)
         paths = []
         for where, counts in (("old", (20001, 19999, 5000)),
-                              ("new", (1000, 39000, 5000))):
+                              ("new", (1000, 39000, 5000)),
+                              ("both", (26000, 25000, 5000))):
             program = os.path.join(self.dir, where)
             subprocess.run(
                 [harness.require("g++", "g++"), "-O2", source, "-o", program,
@@ -299,6 +300,13 @@ class Namesakes(harness.Case):
             "--limit", "sites=+5%", "--format", "json", code=3).stdout)
         name, = culprits(found)
         self.assertIn("{lambda()#2}", name)
+        # names that are cut do not become the same one
+        text = self.sampleprof(
+            "check", paths[2], "--baseline", paths[0], "--any-program",
+            "--limit", "sites=+5%", code=3).stdout
+        self.assertEqual(sorted(re.findall(r"exact  (std::.*)", text)), [
+            "std::...::{lambda()#1}>::_M_invoke",
+            "std::...::{lambda()#2}>::_M_invoke"], text)
 
 
 # Of D, Fortran and Ada, as their compilers name functions, and parts that gcc

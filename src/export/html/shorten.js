@@ -112,3 +112,16 @@ function shorten(name, room) {
 		.replace(/:+$/, '');
 	return head.length < 3 ? `…${last}` : `${head}…::${last}`;
 }
+
+// Names that stand together: two different ones are never shown as one.
+function shortenAll(names, room) {
+	const short = names.map((name) => shorten(name, room));
+	const of = new Map(), told = new Set();
+
+	short.forEach((text, i) => {
+		if (of.has(text) && of.get(text) !== names[i])
+			told.add(text);
+		of.set(text, names[i]);
+	});
+	return short.map((text, i) => told.has(text) ? names[i] : text);
+}

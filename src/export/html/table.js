@@ -35,6 +35,11 @@ class Ranking {
 
 	// n rows there are, of which these are shown.
 	put(rows, n) {
+		const buttons = rows.map((row) => row.querySelector('button'));
+		const names = shortenAll(buttons.map((b) => b.textContent),
+			CELL_NAME_MAX);
+
+		buttons.forEach((b, i) => { b.textContent = names[i]; });
 		this.body.replaceChildren(...rows);
 		this.more.hidden = n <= rows.length;
 		this.more.textContent = `Show more (${count(n - rows.length)} left)`;
@@ -56,7 +61,7 @@ class Ranking {
 		const button = element('button', {
 			type: 'button', 'data-function': f,
 			title: visible(name) + ': callers and callees',
-		}, shorten(visible(name), CELL_NAME_MAX));
+		}, visible(name));
 
 		return element('td', {class: 'name'}, button,
 			element('span', {class: 'where'},

@@ -23,7 +23,7 @@ const exported = ['gammaQuantile', 'p3Quantile', 'emptyAcc', 'mergeAcc',
 	'niceStep', 'Layer', 'findAt', 'neighbour', 'isFaint', 'SAMPLES', 'EST',
 	'estimateText', 'emptySums', 'percent', 'normalQuantile', 'levelOf',
 	'changeOf', 'falseDiscoveries', 'joinFunctions', 'joinPaths',
-	'moveCells', 'shorten', 'isGathered', 'stackOf', 'niceTime', 'tickText',
+	'moveCells', 'shorten', 'shortenAll', 'isGathered', 'stackOf', 'niceTime', 'tickText',
 	'Model', 'signed', 'signedInterval', 'signedPercent',
 	'moment', 'duration'];
 const page = vm.runInThisContext('(() => {' + names.map((name) =>
@@ -278,6 +278,13 @@ const tests = {
 			checks++;
 		}
 		assert.ok(page.shorten('<'.repeat(1e6), 40).length <= 40);
+		// Two are never shown as one; the same one again is.
+		const alike = ['call<run()::{lambda()#1}>::get', 'call<b, c>::get',
+			'std::find<int>', 'call<run()::{lambda()#1}>::get'];
+		assert.deepEqual(page.shortenAll(alike, 14),
+			[alike[0], alike[1], 'std::find<int>', alike[0]]);
+		assert.deepEqual(page.shortenAll([alike[0], alike[2], alike[0]], 14),
+			['call<…>::get', 'std::find<int>', 'call<…>::get']);
 	},
 
 	axis() {

@@ -38,6 +38,105 @@ TEST(brackets)
 	/* several functions of a path */
 	check("get<a::b, c::d> < put<a::b, c::d> < main", 35,
 	      "get<...> < put<...> < main");
+	/* one without the other is no bracket */
+	check("first > std::map<int, long>::insert", 30,
+	      "first > std::map<...>::insert");
+	check("std::map<int, long>::insert(first", 30,
+	      "std::map<...>::insert(first");
+}
+
+/* Who has called goes before the function does. */
+TEST(paths)
+{
+	const char *path = "get<a> < put<b> < operator<< < ns::run < main";
+
+	check(path, 45, path);
+	check(path, 44, "get<a> < put<b> < operator<< < ns::run < ...");
+	check(path, 43, "get<a> < put<b> < operator<< < ...");
+	check(path, 21, "get<a> < put<b> < ...");
+	check(path, 20, "get<a> < ...");
+	check("fill_every_table_of_the_program < main", 24,
+	      "fill_...he_program < ...");
+}
+
+/* ---- names that stand together ---- */
+
+/* What is shown of them, each after a line feed. */
+static char *apart(const char *const *names, size_t n, size_t columns)
+{
+	struct sp_cut cuts[8] = {{0}};
+	char *text = calloc(1, 2000);
+
+	assert_non_null(text);
+	for (size_t i = 0; i < n; i++)
+		cuts[i] = (struct sp_cut){
+			names[i], columns,
+			strlen(names[i]) > columns
+				? sp_cut_name(names[i], columns, SP_CUT_ASCII)
+				: NULL};
+	sp_cut_apart(cuts, n, SP_CUT_ASCII);
+	for (size_t i = 0; i < n; i++) {
+		strcat(text, "\n");
+		strcat(text, cuts[i].text ? cuts[i].text : names[i]);
+		free(cuts[i].text);
+	}
+	return text;
+}
+
+#define APART(columns, expected, ...)                                          \
+	do {                                                                   \
+		const char *const names[] = {__VA_ARGS__};                     \
+		char *text =                                                   \
+			apart(names, sizeof(names) / sizeof(*names), columns); \
+                                                                               \
+		assert_string_equal(text, expected);                           \
+		free(text);                                                    \
+	} while (0)
+
+/* Two are never shown as one. */
+TEST(apart)
+{
+	APART(48,
+	      "\nvoid std::...::{lambda()#1}>::_M_invoke(...)"
+	      "\nvoid std::...::{lambda()#2}>::_M_invoke(...)",
+	      "void std::_Function_handler<void (), app::run(int)::{lambda()"
+	      "#1}>::_M_invoke(std::_Any_data const&)",
+	      "void std::_Function_handler<void (), app::run(int)::{lambda()"
+	      "#2}>::_M_invoke(std::_Any_data const&)");
+	APART(40,
+	      "\nhandler<run()::{lambda#1}>::call < ..."
+	      "\nhandler<run()::{lambda#2}>::call < ...",
+	      "handler<run()::{lambda#1}>::call < dispatch < work < main",
+	      "handler<run()::{lambda#2}>::call < dispatch < work < main");
+	/* the same one again is the same */
+	APART(26, "\nstd::map<...>::insert(x)\nstd::map<...>::insert(x)",
+	      "std::map<int, a>::insert(x)", "std::map<int, a>::insert(x)");
+	/* each shows where it differs from the one that is most like it, or
+	 * from all */
+	APART(30,
+	      "\nstd...::insert(an_index)::find"
+	      "\nstd:...::insert(an_item)::find"
+	      "\n...<int, b>::insert(...)::find",
+	      "std::map<int, a>::insert(an_index)::find",
+	      "std::map<int, a>::insert(an_item)::find",
+	      "std::map<int, b>::insert(an_item)::find");
+	APART(30,
+	      "\nstd::map<int, a>::insert(an_index)::find"
+	      "\nstd::map<int, a>::insert(an_item)::find"
+	      "\nstd::map<int, b>::insert(an_item)::find"
+	      "\nstd::map<int, b>::insert(an_index)::find",
+	      "std::map<int, a>::insert(an_index)::find",
+	      "std::map<int, a>::insert(an_item)::find",
+	      "std::map<int, b>::insert(an_item)::find",
+	      "std::map<int, b>::insert(an_index)::find");
+	/* a name that others begin with */
+	APART(26, "\na_very_...tion_with_a_name\na_very_...s_on_with_a_name",
+	      "a_very_long_function_with_a_name",
+	      "a_very_long_function_with_a_name_that_goes_on_with_a_name");
+	/* no room */
+	APART(12,
+	      "\nparse_one_configuration_file\nparse_two_configuration_file",
+	      "parse_one_configuration_file", "parse_two_configuration_file");
 }
 
 TEST(unnamed)
@@ -144,6 +243,63 @@ TEST(anything)
 					   (sizeof(words) / sizeof(*words))]);
 		check_any(text, columns, i % 2 ? SP_CUT_ASCII : SP_CUT_UTF8);
 	}
+}
+
+/* Of names that share most of their parts, at any width: each text is of one
+ * name, and as wide as is allowed, or all of its name. */
+TEST(anything_apart)
+{
+	static const char *const words[] = {"std",         "::",    "<a, b>",
+					    "(c)",         "ab",    " < ",
+					    "a_long_word", "\u00fc"};
+	const unsigned int rounds = rounds_of(20000);
+	unsigned int whole = 0, cut = 0;
+	struct sp_rng rng;
+	char names[8][200];
+
+	sp_rng_init(&rng, 9, 0);
+	for (unsigned int i = 0; i < rounds; i++) {
+		const enum sp_cut_dots dots =
+			i % 2 ? SP_CUT_ASCII : SP_CUT_UTF8;
+		const size_t columns = 8 + sp_rng_next(&rng) % 60;
+		struct sp_cut cuts[8];
+
+		for (size_t k = 0; k < 8; k++) {
+			size_t n = 4 + sp_rng_next(&rng) % 20;
+
+			for (strcpy(names[k], "f"); n--;)
+				strcat(names[k], words[sp_rng_next(&rng) % 8]);
+			/* of one that is there, one place is another */
+			if (k && sp_rng_next(&rng) % 4) {
+				strcpy(names[k], names[sp_rng_next(&rng) % k]);
+				names[k][sp_rng_next(&rng) %
+					 strcspn(names[k], "\xc3")] = '1';
+			}
+			cuts[k] = (struct sp_cut){
+				names[k], columns,
+				sp_cut_name(names[k], columns, dots)};
+		}
+		sp_cut_apart(cuts, 8, dots);
+		for (size_t k = 0; k < 8; k++) {
+			const char *text =
+				cuts[k].text ? cuts[k].text : names[k];
+
+			assert_true(!cuts[k].text ||
+				    columns_of(text) <= columns);
+			whole += columns_of(text) > columns;
+			cut += strcmp(text, names[k]) != 0;
+			for (size_t j = 0; j < k; j++)
+				if (strcmp(names[j], names[k]) &&
+				    !strcmp(text, cuts[j].text ? cuts[j].text
+							       : names[j]))
+					fail_msg("%s: %s and %s", text,
+						 names[j], names[k]);
+		}
+		for (size_t k = 0; k < 8; k++)
+			free(cuts[k].text);
+	}
+	assert_true(cut > rounds);
+	printf("%u cut, %u whole for lack of room\n", cut, whole);
 }
 
 /* Names with brackets that match: they still do at any width. */

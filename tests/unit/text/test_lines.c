@@ -100,6 +100,57 @@ TEST_BETWEEN(names_are_whole_elsewhere, NULL, reset)
 	assert_false(sp_lines_is_terminal());
 }
 
+/* What two names on a page differ in is not cut out of both. */
+TEST_BETWEEN(cut_names_stay_apart, NULL, reset)
+{
+	static const char *const want[] = {
+		"                             0  handler\u2026"
+		"::{lambda()#1}>::invoke(any_data const&)\n"
+		"                             0  handler\u2026"
+		"::{lambda()#2}>::invoke(any_data const&)\n"
+		"                             1  handler\u2026"
+		"::{lambda()#1}>::invoke(any_data const&)\n"
+		"                             1  handler\u2026"
+		"::{lambda()#2}>::invoke(any_data const&)\n",
+		"                             0  handl..."
+		"::{lambda()#1}>::invoke(any_data const&)\n"
+		"                             0  handl..."
+		"::{lambda()#2}>::invoke(any_data const&)\n"
+		"                             1  handl..."
+		"::{lambda()#1}>::invoke(any_data const&)\n"
+		"                             1  handl..."
+		"::{lambda()#2}>::invoke(any_data const&)\n"};
+	char *lines, *got = NULL;
+	size_t size, got_size;
+
+	for (int is_screen = 0; is_screen <= 1; is_screen++) {
+		FILE *text = open_memstream(&lines, &size);
+		FILE *out = open_memstream(&got, &got_size);
+
+		sp_lines_set_terminal(is_screen ? 0 : 80);
+		sp_lines_begin_page();
+		for (int i = 0; i < 4; i++) {
+			fprintf(text, "%30d  ", i / 2);
+			sp_lines_print_name(
+				text, i % 2 ? "handler<void (), app::run(int)::"
+					      "{lambda()#2}>::invoke(any_data "
+					      "const&)"
+					    : "handler<void (), app::run(int)::"
+					      "{lambda()#1}>::invoke(any_data "
+					      "const&)");
+			fputs("\n", text);
+		}
+		assert_int_equal(
+			(is_screen ? sp_lines_close_screen
+				   : sp_lines_close_page)(out, text, &lines),
+			0);
+		fclose(out);
+		assert_string_equal(got, want[is_screen]);
+		free(got);
+	}
+	assert_false(sp_lines_is_terminal());
+}
+
 /* Text goes on below; an interval stays together. */
 TEST_BETWEEN(text_is_broken, NULL, reset)
 {
