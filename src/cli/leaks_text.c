@@ -68,6 +68,9 @@ static void print_rate(const struct page *page, const struct sp_leak_site *s)
 						     (page->sites->seconds / 2),
 					     true)
 				.text);
+	else if (rate.lo > 0 && !(rate.lo < rate.hi))
+		fprintf(out, "%s/s more, exact",
+			sp_text_bytes(rate.value).text);
 	else if (rate.lo > 0)
 		fprintf(out, "%s/s more (%s: %s)",
 			sp_text_bytes(rate.value).text,
@@ -226,27 +229,51 @@ static uint64_t usual_period(const struct sp_leak_site *sites, size_t n)
 	return usual;
 }
 
+static void print_most(const struct page *page, double most,
+		       const struct sp_leak_site *site)
+{
+	fprintf(page->out,
+		"at most %s/s more: ", sp_text_bytes_beyond(most, true).text);
+	print_name(page, site->function);
+}
+
+/* Of those, the one that may grow most. */
+static const struct sp_leak_site *largest_of(const struct sp_leak_site *s,
+					     size_t n)
+{
+	const struct sp_leak_site *largest = s;
+
+	for (size_t i = 1; i < n; i++)
+		if (s[i].per_s.hi > largest->per_s.hi)
+			largest = &s[i];
+	return largest;
+}
+
 static void print_others(const struct page *page, size_t first, size_t n)
 {
-	const uint64_t period = usual_period(&page->sites->sites[first], n);
+	const struct sp_leak_site *s = &page->sites->sites[first];
+	const struct sp_leak_site *largest = largest_of(s, n);
+	const uint64_t period = usual_period(s, n);
 	FILE *out = page->out;
 
 	fprintf(out,
 		"\nUndecided whether they grow, for too few samples: "
 		"%zu %s.\n",
 		n, sp_view_row_noun(page->aggregate->granularity, n));
+	if (largest->per_s.hi > 0) {
+		fputs("  ", out);
+		print_most(page, largest->per_s.hi, largest);
+	}
+	fputs(n > 1 ? "  to tell of half of them, run longer"
+		    : "  to tell, run longer",
+	      out);
 	if (period >= PERIOD_MIN)
-		fprintf(out,
-			"  a run with a period of %s, or a longer run, would "
-			"decide half of them\n",
-			sp_text_size(period).text);
+		fprintf(out, " or with --period %" PRIu64 "K\n",
+			period / PERIOD_MIN);
 	else if (period)
-		fputs("  a longer run, or one that records every allocation "
-		      "(--period 1), would decide half of them\n",
-		      out);
+		fputs(" or with --period 1 (every allocation)\n", out);
 	else
-		fputs("  no period would decide half of them: run longer\n",
-		      out);
+		fputs(": no period helps\n", out);
 }
 
 static void print_steady(const struct page *page, size_t first, size_t n)
@@ -265,25 +292,39 @@ static void print_steady(const struct page *page, size_t first, size_t n)
 	fputs(".\n", page->out);
 	if (!(most > 0))
 		return;
-	fprintf(page->out, "  at the end at most %s/s more: ",
-		sp_text_bytes_beyond(most, true).text);
-	print_name(page, largest->function);
+	fputs("  at the end ", page->out);
+	print_most(page, most, largest);
 }
 
 /* Nothing that may be one is called none. */
 static void print_no_leak(const struct page *page)
 {
 	const struct sp_leak_sites *s = page->sites;
-	double largest = 0;
-	size_t n = 0;
+	double largest = 0, most = 0;
+	size_t n = 0, n_others = 0;
 
 	for (size_t i = 0; i < s->n_sites; i++) {
-		if (section_of(s->sites[i].leak) != GROWING)
-			continue;
-		largest = fmax(largest, s->sites[i].per_s.value);
-		n++;
+		const struct sp_leak_site *site = &s->sites[i];
+		const enum section section = section_of(site->leak);
+
+		if (section == GROWING) {
+			largest = fmax(largest, site->per_s.value);
+			n++;
+		} else if (section == OTHERS) {
+			most = fmax(most, site->per_s.hi);
+			n_others++;
+		}
 	}
-	if (n)
+	if (!n && most > 0)
+		fprintf(page->out,
+			"\nNo leak is certain: %zu %s ha%s too few samples (at "
+			"most %s/s more).\n",
+			n_others,
+			sp_view_row_noun(page->aggregate->granularity,
+					 n_others),
+			n_others == 1 ? "s" : "ve",
+			sp_text_bytes_beyond(most, true).text);
+	else if (n)
 		fprintf(page->out,
 			"\nNo leak is certain: %zu %s may leak, %s %s/s.\n", n,
 			sp_view_row_noun(page->aggregate->granularity, n),

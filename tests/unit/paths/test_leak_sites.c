@@ -208,4 +208,52 @@ TEST(text)
 	drop(&s);
 }
 
+/* What is written of one site that is undecided whether it grows. */
+static void assert_undecided(double hi, uint64_t period, const char *headline,
+			     const char *below)
+{
+	static const struct sp_leaks_options options = {.top = 0};
+	struct sp_leak_site kept;
+	struct sp_leak leak;
+	struct scene s;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	make(&s);
+	kept = s.sites->sites[0];
+	leak = *kept.leak;
+	leak.verdict = SP_LEAK_UNDECIDED;
+	leak.grows = false;
+	s.sites->sites[0].leak = &leak;
+	s.sites->sites[0].per_s = (struct sp_interval){hi / 2, -1, hi};
+	s.sites->sites[0].period_bytes = period;
+	s.sites->n_sites = 1;
+	s.sites->leaks->judging.n_leaks = 0;
+	sp_lines_set_terminal(0);
+	sp_leaks_write_text(out, s.aggregate, s.sites, &options);
+	fclose(out);
+	if (!strstr(text, headline) || !strstr(text, below))
+		fail_msg("%s", text);
+	free(text);
+	s.sites->sites[0] = kept;
+	s.sites->n_sites = 4;
+	drop(&s);
+}
+
+/* "No leak was found" stands above nothing that may leak. */
+TEST(undecided_whether_it_grows)
+{
+	assert_undecided(307200, 4096,
+			 "\nNo leak is certain: 1 function has too few samples "
+			 "(at most 300.0 KiB/s more).\n",
+			 "  at most 300.0 KiB/s more: loses\n"
+			 "  to tell, run longer or with --period 4K\n");
+	assert_undecided(307200, 512, "(at most 300.0 KiB/s more)",
+			 "  to tell, run longer or with --period 1 (every "
+			 "allocation)\n");
+	assert_undecided(0, 0, "\nNo leak was found.\n",
+			 "  to tell, run longer: no period helps\n");
+}
+
 TEST_MAIN(NULL, NULL)
