@@ -401,9 +401,11 @@ static int open_output(struct job *j, struct sp_error *err)
 
 static int work(void *arg, void *answer, struct sp_error *err)
 {
-	const struct sp_plan plan = {.every_sample = false};
 	const struct job *j = arg;
 	const struct sp_symbolize_options *o = j->options;
+	/* A packed file says how its samples are rounded. */
+	const struct sp_plan plan = {.no_samples =
+					     !ends_with(o->output, ".zst")};
 	struct sp_symbolize_result *ret = answer;
 	struct sp_unread unread = {.file = o->file};
 	struct sp_profile *profile;

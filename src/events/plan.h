@@ -49,6 +49,9 @@ struct sp_plan {
 	/* Nobody asks for functions: stacks have no frames, and there are no
 	 * symbols (has_no_code). */
 	bool no_code;
+	/* Samples are counted, and nothing else of them is wanted: neither
+	 * groups nor a peak. */
+	bool no_samples;
 	/* Also of a file that is being written, which is another at each
 	 * reading: the caller asks for nothing that takes two, or that another
 	 * end would change. */

@@ -57,6 +57,7 @@ int sp_input_begin(struct sp_input *in, struct sp_sinks *sinks,
 	f->loader.p->has_no_code =
 		sinks->plan->tell || sinks->plan->no_code ||
 		(sinks->plan->only_peak && !sinks->plan->every_sample);
+	f->loader.no_samples = sinks->plan->no_samples;
 	return f->loader.stream ? 0 : sp_error_memory(err, in->path);
 }
 

@@ -314,21 +314,46 @@ static int take_unmap(struct sp_loader *l, const struct sp_record_unmap *r)
 }
 
 /* Of the objects: what has to do with mappings alone is not there. */
-static bool is_left_out(const struct sp_decoded *d)
+static bool is_left_out(const struct sp_loader *l, const struct sp_decoded *d)
 {
-	return d->type == SP_RECORD_SAMPLE || d->type == SP_RECORD_FREE ||
-	       d->type == SP_RECORD_FREE_ADDRESS;
+	return (l->p->samples_of != SP_SAMPLES_ALLOCATED || l->no_samples) &&
+	       (d->type == SP_RECORD_SAMPLE || d->type == SP_RECORD_FREE ||
+		d->type == SP_RECORD_FREE_ADDRESS);
+}
+
+/* Exact totals are at least what was sampled. */
+static int count_sample(struct sp_loader *l, const struct sp_record_sample *r)
+{
+	uint32_t thread;
+
+	if (r->is_again)
+		return 0;
+	if (find_thread(l, r->thread, &thread))
+		return -ENOMEM;
+	sp_profile_count_samples(l->p, thread, r->size_bytes, 1);
+	l->p->n_grouped++;
+	return 0;
+}
+
+static int leave_out(struct sp_loader *l, const struct sp_decoded *d)
+{
+	const uint64_t time_ns =
+		d->type == SP_RECORD_SAMPLE ? d->u.sample.time_ns
+		: d->type == SP_RECORD_FREE ? d->u.free.time_ns
+					    : d->u.free_address.time_ns;
+
+	if (!l->no_samples) {
+		take_time(l, time_ns);
+		return 0;
+	}
+	take_event_time(l, time_ns);
+	return d->type == SP_RECORD_SAMPLE ? count_sample(l, &d->u.sample) : 0;
 }
 
 int sp_loader_take(struct sp_loader *l, const struct sp_decoded *d)
 {
-	if (l->p->samples_of != SP_SAMPLES_ALLOCATED && is_left_out(d)) {
-		take_time(l, d->type == SP_RECORD_SAMPLE ? d->u.sample.time_ns
-			     : d->type == SP_RECORD_FREE
-				     ? d->u.free.time_ns
-				     : d->u.free_address.time_ns);
-		return 0;
-	}
+	if (is_left_out(l, d))
+		return leave_out(l, d);
 	switch (d->type) {
 	case SP_RECORD_INFO:
 		return take_info(l, &d->u.info);
@@ -430,13 +455,6 @@ static void fill_part(struct sp_profile *p)
 	part->stop_ns = SP_NEVER;
 	part->window_ns = p->window_ns;
 	part->n_threads = (uint32_t)p->n_thread_infos;
-}
-
-uint64_t sp_loader_duration_ns(const struct sp_loader *l)
-{
-	const uint64_t published_ns = l->reader->status.time_ns;
-
-	return published_ns > l->last_time_ns ? published_ns : l->last_time_ns;
 }
 
 /*

@@ -19,6 +19,7 @@ struct sp_loader {
 	struct sp_profile *p;     /* all zero but for its path, and a part */
 	struct sp_reader *reader; /* open */
 	struct sp_stream *stream; /* after sp_loader_begin() */
+	bool no_samples;          /* of struct sp_plan */
 	uint64_t n_parts;         /* of mappings: the last id of a sample */
 	uint64_t part_bytes;      /* of those that became samples */
 	struct sp_idmap stacks;

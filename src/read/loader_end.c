@@ -83,6 +83,13 @@ static void set_whole(const struct sp_loader *l)
 	take_fact(p, "full_ns", &p->full_ns);
 }
 
+uint64_t sp_loader_duration_ns(const struct sp_loader *l)
+{
+	const uint64_t published_ns = l->reader->status.time_ns;
+
+	return published_ns > l->last_time_ns ? published_ns : l->last_time_ns;
+}
+
 void sp_loader_set_end(struct sp_loader *l)
 {
 	struct sp_profile *p = l->p;

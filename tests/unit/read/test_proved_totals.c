@@ -75,11 +75,12 @@ static void put_mark(uint64_t bytes)
 	model_encode(&records, &chunk, &r);
 }
 
-/* The same whether the profile is folded or not. */
+/* The same whether samples are kept, folded or counted. */
 static void expect(uint64_t bytes, uint64_t objects, uint64_t missing)
 {
 	const struct sp_plan plan = {.confidence = 0.95};
-	struct sp_profile *p[2];
+	const struct sp_plan counted = {.no_samples = true};
+	struct sp_profile *p[3];
 	struct sp_error err;
 
 	model_file_put(&file, 1, &records);
@@ -89,12 +90,15 @@ static void expect(uint64_t bytes, uint64_t objects, uint64_t missing)
 	model_done(&file.bytes);
 	assert_int_equal(sp_profile_load(scratch, NULL, NULL, &p[0], &err), 0);
 	assert_int_equal(read_profile(scratch, &plan, &p[1], &err), 0);
-	for (int i = 0; i < 2; i++) {
+	assert_int_equal(read_profile(scratch, &counted, &p[2], &err), 0);
+	assert_int_equal(p[2]->n_samples + p[2]->n_groups, 0);
+	for (int i = 0; i < 3; i++) {
 		uint64_t known = p[i]->classes[6].bytes;
 
 		assert_int_equal(p[i]->exact_alloc_bytes, bytes);
 		assert_int_equal(p[i]->exact_alloc_objects, objects);
 		assert_int_equal(p[i]->missing_bytes_max, missing);
+		assert_int_equal(sp_profile_samples(p[i]), last_id);
 		assert_int_equal(p[i]->class_slack_bytes,
 				 bytes - known + missing);
 		assert_int_equal(sp_profile_is_exact(p[i]),
