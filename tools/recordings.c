@@ -10,17 +10,21 @@
 #include "model/whole.h"
 #include "read/load.h"
 #include "read/source.h"
+#include "report/load.h"
 #include "text/text.h"
 
 int recordings_analyse(const char *path, struct sp_profile **ret_profile,
 		       struct sp_analysis **ret_analysis, struct sp_error *err)
 {
+	static const struct sp_load_needs needs = {.no_code = true,
+						   .while_written = true};
 	struct sp_question question;
-	int r = sp_profile_load(path, NULL, NULL, ret_profile, err);
+	int r;
 
+	sp_question_init(&question);
+	r = sp_load(&path, 1, &question, &needs, NULL, NULL, ret_profile, err);
 	if (r < 0)
 		return r;
-	sp_question_init(&question);
 	r = sp_analysis_new(*ret_profile, &question, SP_VIEW_ALLOC,
 			    ret_analysis, err);
 	if (r < 0)
@@ -62,9 +66,8 @@ static char *copy_arguments(const char *command)
 }
 
 static bool describe_recording(struct recording *to, const char *path,
-			       const struct sp_analysis *a)
+			       const struct sp_profile *p)
 {
-	const struct sp_profile *p = a->profile;
 	const char *title = sp_profile_info(p, "title.end");
 	const char *parent = sp_profile_info(p, "parent");
 
@@ -83,15 +86,19 @@ static bool describe_recording(struct recording *to, const char *path,
 		.end_kind = p->end_kind,
 		.is_cut = p->is_cut,
 		.unseen = sp_profile_unseen(p),
-		.has_live = a->live != NULL,
 	};
 	if (!parent || !sp_parse_u64(parent, &to->parent))
 		to->parent = 0;
-	if (a->live) {
-		to->live_bytes = sp_estimate_bytes(&a->how, &a->live->all);
-		to->live_samples = a->live->all.all.samples;
-	}
 	return to->path && to->program;
+}
+
+static void take_live(struct recording *to, const struct sp_analysis *a)
+{
+	to->has_live = a->live != NULL;
+	if (!a->live)
+		return;
+	to->live_bytes = sp_estimate_bytes(&a->how, &a->live->all);
+	to->live_samples = a->live->all.all.samples;
 }
 
 static void free_recording(struct recording *r)
@@ -110,21 +117,29 @@ static bool is_of_run(const struct sp_profile *profile, const char *run)
 	return !run || (of && strcmp(of, run) == 0);
 }
 
+/* A file may have gone, or be half written. */
 static bool add_recording(struct recordings *to, const char *path,
 			  const char *run)
 {
-	struct sp_analysis *analysis;
+	static const struct sp_plan facts = {
+		.no_code = true, .no_samples = true, .while_written = true};
+	struct recording *next = &to->list[to->n];
+	struct sp_analysis *analysis = NULL;
 	struct sp_profile *profile;
 	struct sp_error err;
 	bool is_fine = true;
+	const int r = run ? sp_profile_read(&path, 1, &facts, NULL, NULL,
+					    &profile, &err)
+			  : recordings_analyse(path, &profile, &analysis, &err);
 
-	/* It may have gone, or be half written. */
-	if (recordings_analyse(path, &profile, &analysis, &err) < 0)
+	if (r < 0)
 		return true;
 	if (is_of_run(profile, run)) {
-		is_fine = describe_recording(&to->list[to->n], path, analysis);
+		is_fine = describe_recording(next, path, profile);
 		to->n++;
 	}
+	if (analysis)
+		take_live(next, analysis);
 	sp_analysis_free(analysis);
 	sp_profile_free(profile);
 	return is_fine;

@@ -39,8 +39,9 @@ struct recordings {
 
 /*
  * Those in `dir` (see sp_files_directory()) of processes that began at
- * since_unix_ns or later; of the run with that name (NULL: of any).  What
- * cannot be read is left out.  0, or negative errno and *err.
+ * since_unix_ns or later; of the run with that name, and without what is alive
+ * (NULL: of any, with it).  What cannot be read is left out.  0, or negative
+ * errno and *err.
  */
 int recordings_find(const char *dir, uint64_t since_unix_ns, const char *run,
 		    struct recordings *ret, struct sp_error *err);
