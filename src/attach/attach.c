@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "attach/attach_inner.h"
+#include "attach/entries.h"
 #include "attach/room.h"
 #include "attach/suitable.h"
 #include "attach/worker.h"
@@ -65,12 +66,13 @@ static int explain_worker(const struct sp_attach_job *job, int r,
 }
 
 /* Do the job in a worker. */
-static int run_worker(struct sp_attach_job *job, struct sp_error *err)
+static int run_worker(struct sp_attach_job *job, void (*work)(void *arg),
+		      struct sp_error *err)
 {
 	int r;
 
 	atomic_store(&job->worker.is_cancelled, false);
-	r = sp_worker_run(&job->worker, sp_attach_search, job, &job->signal);
+	r = sp_worker_run(&job->worker, work, job, &job->signal);
 	sp_hurry_end(&job->hurry);
 	if (r < 0)
 		return explain_worker(job, r, err);
@@ -121,6 +123,7 @@ static int find_functions(struct sp_attach_job *job, struct sp_error *err)
 		job->allocator_probe = sp_image_libc(image, "mallopt");
 	}
 	job->function = sp_image_ours(image, SP_ATTACH_FUNCTION);
+	job->entries = sp_image_our_object(image, SP_ATTACH_LIST);
 	if (job->syscall && job->dlopen && job->lock_probe &&
 	    job->errno_location && job->libc_close)
 		return 0;
@@ -268,114 +271,6 @@ static int pack_settings(struct sp_attach_job *job, const char *const *settings,
 	return 0;
 }
 
-static int explain_not_there(uint64_t pid, struct sp_error *err)
-{
-	return sp_error_set(err, -ESRCH, NULL,
-			    "nothing is attached to process %" PRIu64
-			    ": sampleprof ps lists the processes that are "
-			    "recorded",
-			    pid);
-}
-
-/* An answer with the errno of a system call. */
-static int explain_errno(const struct sp_attach_job *job, struct sp_error *err)
-{
-	const int said = job->request.error;
-	const int error = said < 0 && said > -4096 ? said : -EIO;
-
-	if (job->request.result == SP_ATTACH_NO_FILE && error == -EFBIG)
-		return sp_error_set(err, error, NULL,
-				    "process %d cannot create its profile, "
-				    "because its limit for the size of files "
-				    "is too low: prlimit --pid %d "
-				    "--fsize=unlimited, or start it under "
-				    "sampleprof run with another limit",
-				    job->pid, job->pid);
-	if (job->request.result == SP_ATTACH_NO_FILE)
-		return sp_error_set(err, error, NULL,
-				    "process %d cannot create its profile: %s; "
-				    "name a directory that its user may write "
-				    "to: --out DIR/",
-				    job->pid, strerror(-error));
-	return sp_error_set(err, error, NULL,
-			    "process %d cannot make its GOT slots and "
-			    "symbol tables writable: %s; start the "
-			    "program under sampleprof run",
-			    job->pid, strerror(-error));
-}
-
-static int explain_attached(const struct sp_attach_job *job,
-			    struct sp_error *err)
-{
-	return sp_error_set(err, -EALREADY, NULL,
-			    "process %d is recorded already: another "
-			    "sampleprof attach (process %" PRIu64 ") came "
-			    "first: sampleprof ctl %d status",
-			    job->pid, job->request.attached_by, job->pid);
-}
-
-static int explain_answer(const struct sp_attach_job *job, struct sp_error *err)
-{
-	const struct sp_attach_request *q = &job->request;
-
-	switch (q->result) {
-	case SP_ATTACH_DONE:
-		return 0;
-	case SP_ATTACH_IS_PRELOADED:
-		return sp_error_set(err, -EEXIST, NULL,
-				    "process %d was started under sampleprof: "
-				    "sampleprof ctl %d %s",
-				    job->pid, job->pid,
-				    q->command == SP_ATTACH_END ? "stop"
-								: "start");
-	case SP_ATTACH_IS_OFF:
-		return sp_error_set(err, -EEXIST, NULL,
-				    "process %d has the library, switched "
-				    "off: it is a child that is not to be "
-				    "recorded, was not drawn, or could not "
-				    "create its file; attach to its parent, "
-				    "with --follow all",
-				    job->pid);
-	case SP_ATTACH_IS_ATTACHED:
-		return explain_attached(job, err);
-	case SP_ATTACH_NO_ALLOCATOR:
-		return sp_error_set(err, -ENOEXEC, NULL,
-				    "process %d: no allocator was found whose "
-				    "calls can be redirected; start the "
-				    "program under sampleprof run",
-				    job->pid);
-	case SP_ATTACH_REFUSED:
-		return sp_error_set(err, -EINVAL, NULL,
-				    "the library in process %d refuses to "
-				    "record: a SAMPLEPROF_ variable is not "
-				    "valid (man 7 sampleprof), or the program "
-				    "is set-uid, which cannot be recorded",
-				    job->pid);
-	case SP_ATTACH_NO_FILE:
-	case SP_ATTACH_NO_WRITE:
-		return explain_errno(job, err);
-	case SP_ATTACH_BUSY:
-		return sp_error_set(err, -EBUSY, NULL, "process %d: %s",
-				    job->pid,
-				    q->command == SP_ATTACH_END
-					    ? "the profile is complete, but a "
-					      "thread may still be in the "
-					      "library: detach again, which "
-					      "frees the library's memory"
-					    : "a thread is still in the "
-					      "library, for the previous "
-					      "profile; try again");
-	case SP_ATTACH_NOT_THERE:
-		return explain_not_there((uint64_t)job->pid, err);
-	default:
-		return sp_error_set(err, -EPROTO, NULL,
-				    "process %d has another version of the "
-				    "library loaded: use the sampleprof "
-				    "command of that version",
-				    job->pid);
-	}
-}
-
 /* mallinfo2 is called only if glibc walks the heap in a short time, or if the
  * user asks for it (`any`). */
 static void decide_heap_query(struct sp_attach_job *job, bool any)
@@ -396,6 +291,15 @@ static bool is_complete(const struct sp_attach_job *job)
 	       job->request.result == SP_ATTACH_BUSY;
 }
 
+/* The allocator's own functions, where these do not come by the loader. */
+static int write_entries(struct sp_attach_job *job, struct sp_error *err)
+{
+	if (!job->entries && job->function && job->library.entries)
+		job->entries = job->function - job->library.function +
+			       job->library.entries;
+	return sp_entries_any(job) ? run_worker(job, sp_entries_write, err) : 0;
+}
+
 /* Let a worker do what is asked for, until no thread is in the library. */
 static int ask_until_free(struct sp_attach_job *job, struct sp_error *err)
 {
@@ -403,16 +307,44 @@ static int ask_until_free(struct sp_attach_job *job, struct sp_error *err)
 	int r;
 
 	for (;;) {
-		r = run_worker(job, err);
+		r = run_worker(job, sp_attach_search, err);
 		/* What fails now has not kept the profile from its end. */
 		if (r < 0 && is_complete(job))
-			return explain_answer(job, err);
+			return sp_attach_explain_answer(job, err);
 		if (r < 0 || job->request.result != SP_ATTACH_BUSY ||
 		    job->signal || sp_clock_ns() > until)
-			return r < 0 ? r : explain_answer(job, err);
+			return r < 0 ? r : sp_attach_explain_answer(job, err);
 		job->busy++;
 		sp_attach_pause(job);
 	}
+}
+
+/* Nothing is recorded that cannot be seen whole. */
+static int begin_job(struct sp_attach_job *job, struct sp_error *err)
+{
+	int r = ask_until_free(job, err);
+
+	if (r < 0 || job->signal)
+		return r;
+	r = write_entries(job, err);
+	if (r == 0)
+		return 0;
+	job->request.command = SP_ATTACH_END;
+	ask_until_free(job, NULL);
+	job->request.command = SP_ATTACH_BEGIN;
+	return r;
+}
+
+/* What was loaded before the library has looked away is restored behind it. */
+static int end_job(struct sp_attach_job *job, struct sp_error *err)
+{
+	int r = write_entries(job, err);
+
+	if (r == 0)
+		r = ask_until_free(job, err);
+	if (r == 0)
+		r = write_entries(job, err);
+	return r;
 }
 
 /* Detach copies to the file what each thread has counted.  After an attach, a
@@ -464,7 +396,8 @@ static int run_job(struct sp_attach_job *job, bool ask_before,
 		if (!begins && !job->function && is_complete(job))
 			return 0;
 		if (!begins && !job->function)
-			return explain_not_there((uint64_t)job->pid, err);
+			return sp_attach_explain_not_there((uint64_t)job->pid,
+							   err);
 		job->request.is_filtered = job->is_filtered;
 		job->busy = 0;
 		job->loader_lock = 0;
@@ -472,7 +405,7 @@ static int run_job(struct sp_attach_job *job, bool ask_before,
 			decide_heap_query(job, ask_before);
 		r = check_room(job, err);
 		if (r == 0)
-			r = ask_until_free(job, err);
+			r = begins ? begin_job(job, err) : end_job(job, err);
 		if (r == 0 || job->signal || r == -ENOMEM)
 			return r;
 		if (!has_executed(job, r))
@@ -497,7 +430,7 @@ static int give_way(struct sp_attach_job *job, int r, struct sp_error *err)
 
 	if (r == 0 && begins) {
 		job->request.command = SP_ATTACH_END;
-		ask_until_free(job, NULL);
+		end_job(job, NULL);
 	}
 	raise(signal);
 	if (!begins && (r == 0 || is_complete(job)))
@@ -507,8 +440,8 @@ static int give_way(struct sp_attach_job *job, int r, struct sp_error *err)
 			    begins ? "not" : "still");
 }
 
-static int end_job(struct sp_attach_job *job, int r, struct sp_attach_done *ret,
-		   struct sp_error *err)
+static int finish_job(struct sp_attach_job *job, int r,
+		      struct sp_attach_done *ret, struct sp_error *err)
 {
 	if (job->signal)
 		r = give_way(job, r, err);
@@ -536,7 +469,7 @@ int sp_attach_begin(uint64_t pid, const char *const *settings, size_t n,
 	job->request.age_ms = sp_suitable_age_ms(pid);
 	if (r == 0)
 		r = run_job(job, ask_before, err);
-	return end_job(job, r, ret, err);
+	return finish_job(job, r, ret, err);
 }
 
 int sp_attach_end(uint64_t pid, struct sp_attach_done *ret,
@@ -550,7 +483,7 @@ int sp_attach_end(uint64_t pid, struct sp_attach_done *ret,
 	r = open_job(job, pid, err);
 	if (r == 0)
 		r = run_job(job, false, err);
-	return end_job(job, r, ret, err);
+	return finish_job(job, r, ret, err);
 }
 
 int sp_attach_sees_our_files(uint64_t pid, struct sp_error *err)

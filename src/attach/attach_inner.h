@@ -51,6 +51,7 @@ struct sp_attach_job {
 	 * 0: not known. */
 	uint64_t error_distance;
 	uint64_t function; /* address of our library's; 0: not loaded yet */
+	uint64_t entries;  /* and of its SP_ATTACH_LIST; 0: likewise */
 	struct sp_attach_done done;
 	struct sp_hurry hurry;
 	/* Used by the worker. */
@@ -87,3 +88,8 @@ void sp_attach_search(void *arg);
 /* Wait before the next try.  Each may stop a thread in vain while the allocator
  * is busy, so the pause grows. */
 void sp_attach_pause(const struct sp_attach_job *job);
+
+/* Why the library has not done it: 0, or a negative errno and *err. */
+int sp_attach_explain_answer(const struct sp_attach_job *job,
+			     struct sp_error *err);
+int sp_attach_explain_not_there(uint64_t pid, struct sp_error *err);

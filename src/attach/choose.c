@@ -46,33 +46,12 @@ static size_t count_asked_threads(const struct sp_choice *c)
 	return n;
 }
 
-/* What the kernel says of a thread that it does not let us trace. */
-struct refused {
-	bool is_ending; /* or has ended */
-	pid_t tracer;
-};
-
-static struct refused look_at_refused(pid_t pid, pid_t tid)
-{
-	struct refused ret = {.is_ending = true};
-	struct sp_proc_lines l = {
-		.in = sp_proc_open_file("/proc/%d/task/%d/status", pid, tid)};
-	char state;
-
-	while (sp_proc_next(&l)) {
-		if (sscanf(l.line, "State: %c", &state) == 1)
-			ret.is_ending = strchr("ZXx", state);
-		sscanf(l.line, "TracerPid: %d", &ret.tracer);
-	}
-	return ret;
-}
-
 /* The kernel has only EPERM for all of it: no right to trace, a thread that
  * ends, and another tracer.  -ESRCH: it ends; 0: we trace it already, for it
  * has executed a program. */
 static int explain_refused(struct sp_choice *c, pid_t tid, struct sp_error *err)
 {
-	const struct refused refused = look_at_refused(c->pid, tid);
+	const struct sp_threads_state refused = sp_threads_look(c->pid, tid);
 
 	if (refused.is_ending)
 		return -ESRCH;

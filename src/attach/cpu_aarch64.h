@@ -58,6 +58,9 @@ static inline bool sp_cpu_is_streaming(pid_t tid)
 	       header.size > sizeof(header);
 }
 
+/* The library diverts functions (agent/divert). */
+#define SP_CPU_DIVERTS 0
+
 static inline bool sp_cpu_read(pid_t tid, sp_cpu_regs *ret)
 {
 	uint64_t masks[2] = {0, 0}; /* for addresses of data, of code */

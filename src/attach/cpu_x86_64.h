@@ -24,6 +24,9 @@ typedef struct user_regs_struct sp_cpu_regs;
 /* AVX-512 and AMX, the largest state that there is, take less than 12 KiB. */
 #define SP_CPU_VECTOR_MAX 16384
 
+/* The library diverts functions (agent/divert). */
+#define SP_CPU_DIVERTS 1
+
 static inline bool sp_cpu_read(pid_t tid, sp_cpu_regs *ret)
 {
 	struct iovec regs = {ret, sizeof(*ret)};

@@ -144,6 +144,16 @@ uint64_t sp_image_ours(const struct sp_image *image, const char *name)
 	return sp_image_function(image->ours, name, &range) ? range.start : 0;
 }
 
+uint64_t sp_image_our_object(const struct sp_image *image, const char *name)
+{
+	GElf_Addr bias;
+	GElf_Sym symbol;
+
+	return find_symbol(image->ours, name, STT_OBJECT, &symbol, &bias)
+		       ? symbol.st_value + bias
+		       : 0;
+}
+
 /* The value of an entry of the auxiliary vector; 0: there is none. */
 static uint64_t read_auxiliary_vector(pid_t pid, uint64_t type)
 {
@@ -284,8 +294,10 @@ static int classify_module(Dwfl_Module *mod, void **data, const char *name,
 		kind = LIBC;
 		add_libc(image, mod, is_main);
 	} else if (sp_image_function(mod, "malloc", &range)) {
-		kind = ALLOCATOR;
 		image->has_allocator = true;
+		image->has_own_malloc |= mod == image->executable;
+		if (mod != image->executable)
+			kind = ALLOCATOR;
 	}
 	*data = (void *)(uintptr_t)kind;
 	return DWARF_CB_OK;
@@ -303,9 +315,22 @@ bool sp_image_has_glibc(const struct sp_image *image)
 
 bool sp_image_has_own_malloc(const struct sp_image *image)
 {
-	struct sp_image_range range;
+	return image->has_own_malloc;
+}
 
-	return sp_image_function(image->executable, "malloc", &range);
+/* What the library looks for, too (agent/divert/find.c). */
+bool sp_image_has_symbols(const struct sp_image *image)
+{
+	GElf_Addr bias;
+	Elf *elf = dwfl_module_getelf(image->executable, &bias);
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while (elf && (section = elf_nextscn(elf, section)) != NULL)
+		if (gelf_getshdr(section, &header) &&
+		    header.sh_type == SHT_SYMTAB)
+			return true;
+	return false;
 }
 
 bool sp_image_has_allocator(const struct sp_image *image)

@@ -27,6 +27,9 @@ void sp_image_close(struct sp_image *image); /* may be NULL */
 uint64_t sp_image_libc(const struct sp_image *image, const char *name);
 uint64_t sp_image_ours(const struct sp_image *image, const char *name);
 
+/* The address of an object of that name that our library exports. */
+uint64_t sp_image_our_object(const struct sp_image *image, const char *name);
+
 /* The distance in bytes, in every thread, from the thread-local variable `from`
  * of the C library to its thread-local variable `to`.  False: it has no such
  * variables. */
@@ -43,6 +46,7 @@ uint64_t sp_image_find_code(const struct sp_image *image, const void *bytes,
 bool sp_image_has_loader(const struct sp_image *image);
 bool sp_image_has_glibc(const struct sp_image *image);
 bool sp_image_has_own_malloc(const struct sp_image *image);
+bool sp_image_has_symbols(const struct sp_image *image); /* its own ones */
 bool sp_image_has_allocator(const struct sp_image *image);
 
 /*
@@ -51,6 +55,9 @@ bool sp_image_has_allocator(const struct sp_image *image);
  * our library or of a signal handler, and the C library is the innermost part
  * only where the thread waits.  So the thread holds no lock that the loader or
  * the allocator needs.
+ *
+ * Of an allocator in the executable nobody knows where its code ends.  There
+ * the thread has to wait in the C library for what no allocator waits for.
  */
 bool sp_image_may_call(struct sp_image *image, const struct sp_tracee *t);
 

@@ -42,6 +42,7 @@ struct sp_image {
 	size_t n_frames;
 	bool is_stack_known; /* of the last thread, to its end */
 	bool has_allocator;
+	bool has_own_malloc; /* the executable has it */
 };
 
 /* The addresses of the function `name` that the module (may be NULL) exports.

@@ -10,18 +10,21 @@ static const char *const waiting_names[] = {
 	"pthread_cond_wait",
 	"pthread_cond_timedwait",
 	"pthread_cond_clockwait",
-	"pthread_mutex_lock",
-	"pthread_mutex_timedlock",
-	"pthread_rwlock_rdlock",
-	"pthread_rwlock_wrlock",
 	"sem_wait",
 	"sem_timedwait",
 	"sem_clockwait",
 	"pthread_join",
+	"pthread_mutex_lock",
+	"pthread_mutex_timedlock",
+	"pthread_rwlock_rdlock",
+	"pthread_rwlock_wrlock",
 	"sched_yield",
 	"syscall",
 };
 
+/* The first of them are those in which an allocator does not wait, at least not
+ * with its locks held. */
+#define WAITING_ELSEWHERE 7u
 /* System calls that wait, and that allocators do not make.  (The loader makes
  * SYS_read, but by code of its own, which is not the C library's.) */
 static const long waiting_calls[] = {
@@ -54,7 +57,8 @@ static void find_waiting_functions(struct sp_image *image)
 	for (size_t i = 0; i < sizeof(waiting_names) / sizeof(*waiting_names);
 	     i++)
 		for (size_t k = 0; k < image->n_libc; k++)
-			if (image->n_waiting < SP_IMAGE_WAITING &&
+			if ((!image->has_own_malloc || i < WAITING_ELSEWHERE) &&
+			    image->n_waiting < SP_IMAGE_WAITING &&
 			    sp_image_function(
 				    image->libc[k], waiting_names[i],
 				    &image->waiting[image->n_waiting]))
@@ -234,7 +238,7 @@ bool sp_image_may_call(struct sp_image *image, const struct sp_tracee *t)
 	       module_kind_at(image, image->frames[inner].pc) == LIBC)
 		inner++;
 	if (inner == image->n_frames ||
-	    (inner && !is_thread_waiting(image, inner)))
+	    (inner ? !is_thread_waiting(image, inner) : image->has_own_malloc))
 		return false;
 	for (size_t i = 0; i < image->n_frames; i++) {
 		const enum sp_image_kind kind =

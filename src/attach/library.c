@@ -74,6 +74,10 @@ int sp_library_read(struct sp_library *library, struct sp_error *err)
 						  STT_FUNC, &symbol)
 				    ? symbol.st_value
 				    : 0;
+	library->entries =
+		elf && sp_dynsym_find(elf, SP_ATTACH_LIST, STT_OBJECT, &symbol)
+			? symbol.st_value
+			: 0;
 	elf_end(elf);
 	return library->function ? 0
 				 : sp_error_set(err, -ENOEXEC, library->path,

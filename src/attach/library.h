@@ -22,6 +22,7 @@ struct sp_library {
 	void *bytes; /* the file, mapped; owned */
 	size_t n;
 	uint64_t function; /* offset of SP_ATTACH_FUNCTION */
+	uint64_t entries;  /* and of SP_ATTACH_LIST; 0: it has none */
 };
 
 /* The file that the process is to load. */

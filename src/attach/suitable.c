@@ -349,13 +349,18 @@ int sp_suitable_check_image(pid_t pid, const struct sp_image *image,
 				    "glibc (such as musl): start it under "
 				    "sampleprof run",
 				    pid);
-	if (sp_image_has_own_malloc(image))
-		return sp_error_set(err, -ENOEXEC, NULL,
-				    "the executable of process %d has its own "
-				    "malloc and calls it directly, not through "
-				    "a GOT slot, so the calls cannot be "
-				    "redirected: link malloc dynamically",
-				    pid);
+	if (sp_image_has_own_malloc(image) &&
+	    !(SP_CPU_DIVERTS && sp_image_has_symbols(image)))
+		return sp_error_set(
+			err, -ENOEXEC, NULL,
+			"the executable of process %d has its own "
+			"malloc and calls it directly, and %s: "
+			"link malloc dynamically",
+			pid,
+			SP_CPU_DIVERTS ? "it is stripped, so its functions "
+					 "are not found"
+				       : "on this processor that is not "
+					 "seen");
 	return 0;
 }
 

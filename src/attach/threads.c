@@ -6,8 +6,10 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/parse.h"
+#include "base/proc.h"
 
 static int add_thread(struct sp_threads *threads, size_t *room, pid_t tid)
 {
@@ -52,4 +54,21 @@ void sp_threads_free(struct sp_threads *threads)
 {
 	free(threads->tids);
 	*threads = (struct sp_threads){NULL, 0};
+}
+
+struct sp_threads_state sp_threads_look(pid_t pid, pid_t tid)
+{
+	struct sp_threads_state ret = {.is_ending = true};
+	struct sp_proc_lines l = {
+		.in = sp_proc_open_file("/proc/%d/task/%d/status", pid, tid)};
+	char state;
+
+	while (sp_proc_next(&l)) {
+		if (sscanf(l.line, "State: %c", &state) == 1) {
+			ret.is_ending = strchr("ZXx", state);
+			ret.is_held = state == 'D';
+		}
+		sscanf(l.line, "TracerPid: %d", &ret.tracer);
+	}
+	return ret;
 }

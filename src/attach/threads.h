@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -14,3 +15,12 @@ struct sp_threads {
  * -ENOMEM), and nothing is to be freed. */
 int sp_threads_list(pid_t pid, struct sp_threads *ret);
 void sp_threads_free(struct sp_threads *threads);
+
+/* What the kernel says of a thread, such as one that it does not let us trace.
+ */
+struct sp_threads_state {
+	bool is_ending; /* or has ended */
+	bool is_held;   /* waits in the kernel, which does not let it stop */
+	pid_t tracer;   /* 0: none */
+};
+struct sp_threads_state sp_threads_look(pid_t pid, pid_t tid);

@@ -8,7 +8,7 @@
  * library. The command writes the request into memory of the process, makes a
  * thread call SP_ATTACH_FUNCTION with its address, and reads the answer there.
  */
-#define SP_ATTACH_VERSION  3u
+#define SP_ATTACH_VERSION  4u
 #define SP_ATTACH_FUNCTION "sampleprof_agent_attach"
 #define SP_ATTACH_SETTINGS 4096u /* bytes */
 
@@ -93,4 +93,30 @@ struct sp_attach_request {
 	/* Process id of the command; in the answer SP_ATTACH_IS_ATTACHED, of
 	 * the one that began the profile. */
 	uint64_t attached_by;
+};
+
+/*
+ * The first bytes of functions that are called without the loader, which lead
+ * to the library while it is attached: the library lists them in the object
+ * SP_ATTACH_LIST, and the command writes them while all threads are stopped.
+ * Families are written whole, or not at all; the functions of one follow each
+ * other.
+ */
+#define SP_ATTACH_ENTRY_BYTES 5u
+struct sp_attach_entry {
+	uint64_t at;
+	uint32_t family;
+	/* So many are displaced: a thread may be at the first one, at no other.
+	 */
+	uint8_t displaced;
+	uint8_t before[SP_ATTACH_ENTRY_BYTES];
+	uint8_t after[SP_ATTACH_ENTRY_BYTES];
+};
+
+#define SP_ATTACH_ENTRIES 640u
+#define SP_ATTACH_LIST    "sampleprof_agent_entries"
+struct sp_attach_entries {
+	uint32_t is_changing; /* a thread is just changing the list */
+	uint32_t n;
+	struct sp_attach_entry list[SP_ATTACH_ENTRIES];
 };

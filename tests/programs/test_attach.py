@@ -398,8 +398,11 @@ class Refused(harness.Case):
 
     def test_own_malloc(self):
         self.refused(self.sleeper(
-            harness.target("program_attached_own_malloc"), 1).pid,
-            "has its own malloc")
+            harness.target("program_attached_stripped"), 1).pid,
+            "has its own malloc", "it is stripped")
+        process = self.sleeper(harness.target("program_attached_own_malloc"), 1)
+        self.refused(process.pid, "has its own malloc", "cannot lead elsewhere")
+        self.refused(process.pid, "has its own malloc", "cannot lead elsewhere")
 
     def test_no_file(self):
         process = self.sleeper()

@@ -82,6 +82,19 @@ struct sp_divert_families {
  */
 bool sp_divert_begin(void (*enter)(void), void (*loaded)(void));
 
+/*
+ * The same in a program that runs already; the command that attaches is to
+ * write the entries (format/attach.h).  What was found before, and is still
+ * there, stays as it is.  Context: cold, under the loader's lock.
+ */
+bool sp_divert_attach(void (*enter)(void), void (*loaded)(void));
+
+/* No object that is loaded later is looked at.  Context: as above. */
+void sp_divert_detach(void);
+
+/* Is it the address of a function that is diverted, or is to be? */
+bool sp_divert_is_entry(uintptr_t address);
+
 /* The loader's list has changed: forget the families of what is gone, and look
  * at what is new.  True: there is a family, of which is_new says it.  Context:
  * cold, in the loader, under its lock. */

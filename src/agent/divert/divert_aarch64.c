@@ -13,6 +13,21 @@ bool sp_divert_begin(void (*enter)(void), void (*loaded)(void))
 	return false;
 }
 
+bool sp_divert_attach(void (*enter)(void), void (*loaded)(void))
+{
+	return sp_divert_begin(enter, loaded);
+}
+
+void sp_divert_detach(void)
+{
+}
+
+bool sp_divert_is_entry(uintptr_t address)
+{
+	(void)address;
+	return false;
+}
+
 bool sp_divert_look(void)
 {
 	return false;

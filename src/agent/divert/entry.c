@@ -208,6 +208,7 @@ const char *sp_entry_plan(uintptr_t entry, size_t bytes, uintptr_t to,
 	}
 	if (at < first + SP_ENTRY_JUMP)
 		at = first + SP_ENTRY_JUMP;
+	ret->displaced = at - first;
 	why = look_at_body(code, bytes, first, at);
 	if (why || is_end)
 		return why;

@@ -10,7 +10,8 @@
 #define SP_ENTRY_TRAMPOLINE 96u
 
 struct sp_entry_plan {
-	uintptr_t at; /* the bytes that become a jump: behind an endbr64 */
+	uintptr_t at;     /* the bytes that become a jump: behind an endbr64 */
+	size_t displaced; /* whole instructions from there on */
 	uint8_t trampoline[SP_ENTRY_TRAMPOLINE];
 	size_t bytes; /* of it */
 };

@@ -426,6 +426,7 @@ int sp_lifecycle_begin_attached(const struct sp_process_attached *attached,
 	sp_suspend_begin(t, &mark);
 	start_process(t, settings);
 	if (sp_process_is_running()) {
+		sp_process_explain_linked(&sp_process);
 		finish_start(t);
 		sp_thread_life_resume(t, &mark);
 		return 0;

@@ -13,12 +13,14 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "agent/divert/divert.h"
 #include "agent/event/agent.h"
 #include "agent/event/lifecycle.h"
 #include "agent/event/recorder.h"
 #include "agent/hooks/alive.h"
 #include "agent/hooks/patch.h"
 #include "agent/process/process.h"
+#include "agent/sys/allocator.h"
 #include "agent/sys/export.h"
 #include "agent/sys/linkmap.h"
 #include "agent/sys/next.h"
@@ -117,6 +119,7 @@ static bool is_given_up(const struct sp_attach_request *request)
 static void discard_profile(void)
 {
 	is_attached = false;
+	sp_divert_detach();
 	has_profile = sp_lifecycle_end_attached() == -EAGAIN &&
 		      sp_lifecycle_end_attached() == -EAGAIN;
 	sp_lifecycle_discard_file();
@@ -146,6 +149,16 @@ static bool begin_profile(struct sp_attach_request *request)
 	else if (r < 0)
 		answer_request(request, SP_ATTACH_NO_FILE, r);
 	return r == 0;
+}
+
+/* The executable calls a malloc of its own directly. */
+static bool may_be_seen(void)
+{
+	uintptr_t malloc_below;
+
+	memcpy(&malloc_below, &sp_next.malloc, sizeof(malloc_below));
+	return sp_next_provider_map() != sp_linkmap_first() ||
+	       sp_divert_is_entry(malloc_below);
 }
 
 static void begin_recording(struct sp_attach_request *request)
@@ -180,8 +193,17 @@ static void begin_recording(struct sp_attach_request *request)
 		answer_request(request, SP_ATTACH_BUSY, 0);
 		return;
 	}
-	if (!begin_profile(request))
+	if (sp_divert_attach(sp_divert_enter, sp_divert_loaded))
+		sp_allocator_note_other();
+	if (!may_be_seen()) {
+		sp_divert_detach();
+		answer_request(request, SP_ATTACH_NO_ALLOCATOR, 0);
 		return;
+	}
+	if (!begin_profile(request)) {
+		sp_divert_detach();
+		return;
+	}
 	has_profile = true;
 	attached_by = request->attached_by;
 	r = sp_patch_write(&places, &request->words);
@@ -209,6 +231,7 @@ static void restore_pointers(struct sp_attach_request *request)
 	size_t places = 0;
 	int r = sp_patch_restore(&places, &request->words);
 
+	sp_divert_detach();
 	request->places = places;
 	answer_request(request, r < 0 ? SP_ATTACH_NO_WRITE : SP_ATTACH_DONE, r);
 }

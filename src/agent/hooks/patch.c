@@ -23,6 +23,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
+#include "agent/divert/divert.h"
 #include "agent/hooks/jemalloc.h"
 #include "agent/sys/arch.h"
 #include "agent/sys/linkmap.h"
@@ -86,7 +87,7 @@ static void fill_pair(struct pair *p, const char *symbol, const void *member,
 	p->step = step_of(symbol);
 	memcpy(&p->below, member, sizeof(p->below));
 	p->ours = (uintptr_t)ours;
-	if (!p->below || !p->ours || !is_wanted)
+	if (!p->below || !p->ours || !is_wanted || sp_divert_is_entry(p->below))
 		p->below = p->ours = 0;
 }
 

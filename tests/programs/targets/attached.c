@@ -28,6 +28,13 @@
 
 #include "go_stop.h"
 
+#ifdef PREFIX /* an allocator beside the C library's */
+void *je_malloc(size_t n);
+void je_free(void *p);
+#define malloc je_malloc
+#define free   je_free
+#endif
+
 #define OLD    100000
 #define SLOTS  64
 #define ROUNDS 100

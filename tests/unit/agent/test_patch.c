@@ -9,6 +9,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
+#include "agent/divert/divert.h"
 #include "agent/hooks/jemalloc.h"
 #include "agent/hooks/patch.h"
 #include "agent/sys/linkmap.h"
@@ -70,6 +71,10 @@ static size_t n_known;
 /* Addresses of functions below: nothing is called. */
 static char below_area[64][16];
 
+bool sp_divert_is_entry(uintptr_t address)
+{
+	return (address - (uintptr_t)below_area) / 16 % 7 == 3;
+}
 static void know(const char *symbol, void *member, bool *is_own,
 		 const void *ours, struct sp_rng *rng)
 {
@@ -87,8 +92,9 @@ static void know(const char *symbol, void *member, bool *is_own,
 	k->symbol = symbol;
 	k->below = (uintptr_t)below;
 	k->ours = (uintptr_t)ours;
-	k->is_wanted =
-		below && ours && (*is_own || strncmp(symbol, "_Z", 2) != 0);
+	k->is_wanted = below && ours &&
+		       (*is_own || strncmp(symbol, "_Z", 2) != 0) &&
+		       !sp_divert_is_entry(k->below);
 	n_known++;
 }
 
