@@ -221,8 +221,9 @@ static void note_miss(uint64_t device, uint64_t ns, pid_t child)
 /* Under the lock: the one that waits for the next call; pid 0: none. */
 static struct sp_deputy spare;
 
-/* It tells nobody of its end: it is no child of the program's own.  Handlers
- * of signals are ours, and would run twice. */
+/* It tells nobody of its end: it is no child of the program's own; but under
+ * qemu-user, which has no such children.  Handlers of signals are ours, and
+ * would run twice. */
 static pid_t start_child(void *room, int to)
 {
 	const pid_t parent = getpid();
@@ -232,6 +233,9 @@ static pid_t start_child(void *room, int to)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	child = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
+	if (child < 0 && errno == EINVAL)
+		child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL,
+				       NULL);
 	if (child == 0)
 		be_child(room, to, parent);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -5,9 +5,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -216,6 +219,48 @@ TEST(no_child)
 	assert_int_equal(sp_patience_open(AT_FDCWD, "/nowhere", O_PATH, 0),
 			 -ENOENT);
 	assert_int_equal(find_child(), 0);
+}
+
+/* As qemu-user has it: no child without a signal at its end. */
+static void refuse_silent_children(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD + BPF_W + BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP + BPF_JEQ + BPF_K, SYS_clone, 0, 3),
+		BPF_STMT(BPF_LD + BPF_W + BPF_ABS,
+			 offsetof(struct seccomp_data, args)),
+		BPF_JUMP(BPF_JMP + BPF_JSET + BPF_K, 0xff, 1, 0),
+		BPF_STMT(BPF_RET + BPF_K, SECCOMP_RET_ERRNO + EINVAL),
+		BPF_STMT(BPF_RET + BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]),
+					   filter};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+		_exit(2);
+}
+
+TEST(no_silent_child)
+{
+	int fd, status;
+	pid_t pid;
+
+	sp_patience_rest();
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		refuse_silent_children();
+		fd = sp_patience_open(AT_FDCWD, "/proc/self/exe",
+				      O_RDONLY | O_CLOEXEC, 0);
+		sp_patience_rest();
+		_exit(fd < 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+		skip();
+	assert_int_equal(status, 0);
 }
 
 static int next_number(void)
