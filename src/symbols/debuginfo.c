@@ -60,7 +60,8 @@ struct sp_debuginfo {
 	struct sp_homes homes;
 	struct sp_blocks names; /* that were put together */
 	struct sp_folded folded;
-	bool is_ada; /* Ada's runtime is in it, or used by it */
+	bool is_ada;          /* Ada's runtime is in it, or used by it */
+	bool has_all_symbols; /* not only those that others may use */
 };
 
 static int find_debuginfo(Dwfl_Module *module, void **userdata,
@@ -103,6 +104,18 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata,
 	return fd >= 0 ? sp_unpacked_open(fd) : -1;
 }
 
+static bool has_all_symbols(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, &header) &&
+		    header.sh_type == SHT_SYMTAB)
+			return true;
+	return false;
+}
+
 static int report_file(struct sp_debuginfo *info, int fd, struct sp_error *err)
 {
 	void **userdata;
@@ -129,6 +142,7 @@ static int report_file(struct sp_debuginfo *info, int fd, struct sp_error *err)
 	if (elf) {
 		sp_ehframe_open(elf, &info->ehframe);
 		sp_folded_open(&info->folded, elf);
+		info->has_all_symbols = has_all_symbols(elf);
 	}
 	return 0;
 }
@@ -183,6 +197,7 @@ static int index_symbols(struct sp_debuginfo *info)
 		sp_unpacked_hide_locations(elf);
 		/* packages have its notes and comments there alone */
 		sp_folded_open(&info->folded, elf);
+		info->has_all_symbols |= has_all_symbols(elf);
 	}
 	for (i = 1; i < n && r != -ENOMEM; i++)
 		r = index_symbol(info, i);
@@ -490,7 +505,8 @@ static void call_site(struct unit *unit, Dwarf_Die *inlined,
 }
 
 /* What the symbol table alone knows.  A symbol without a size ends where the
- * unwind tables have another function, at the latest. */
+ * unwind tables have another function, at the latest; if they have nothing
+ * there, the table has to have all functions. */
 static struct sp_location symbol_at(struct sp_debuginfo *info, uint64_t address)
 {
 	const char *name;
@@ -504,7 +520,9 @@ static struct sp_location symbol_at(struct sp_debuginfo *info, uint64_t address)
 	name = dwfl_module_getsym_info(info->module, (int)i, &symbol, &value,
 				       NULL, NULL, NULL);
 	if (name && !symbol.st_size &&
-	    sp_ehframe_find(&info->ehframe, address, &start) && start > value)
+	    (sp_ehframe_find(&info->ehframe, address, &start)
+		     ? start > value
+		     : !info->has_all_symbols))
 		return (struct sp_location){0};
 	return (struct sp_location){
 		.function = name,

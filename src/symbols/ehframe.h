@@ -16,6 +16,9 @@ struct sp_ehframe {
 			       * relative to `base`; belongs to the Elf */
 	size_t count;
 	uint64_t base;
+	/* The descriptions, from the base on, up to the end of its segment. */
+	const uint8_t *bytes;
+	size_t n_bytes;
 };
 
 /* Find the table; false (and an empty one) if there is none of the usual kind.
@@ -23,6 +26,6 @@ struct sp_ehframe {
 bool sp_ehframe_open(Elf *elf, struct sp_ehframe *ret);
 
 /* The beginning of the function around `address`, both as the file's virtual
- * addresses. */
+ * addresses.  False if the one before the address does not reach so far. */
 bool sp_ehframe_find(const struct sp_ehframe *ehframe, uint64_t address,
 		     uint64_t *ret_start);

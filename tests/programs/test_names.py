@@ -537,6 +537,22 @@ int main() { take<int>(30); take<long>(70); }
 """
 
 
+# A label that others may use, and behind it two functions that nobody sees.
+HIDDEN = r"""
+#include <stdlib.h>
+static void *volatile kept;
+__asm__(".globl label\n.type label, @function\nlabel: ret");
+static __attribute__((noinline)) void first(int n) {
+  while (n--) kept = malloc(100);
+}
+static __attribute__((noinline)) void second(int n) {
+  while (n--) kept = malloc(100);
+  kept = NULL;
+}
+void seen(void) { first(30); second(70); }
+"""
+
+
 class Labels(harness.Case):
     def test_label_in_front_of_functions_without_symbols(self):
         """frame_dummy has no size.  Small symbol tables (.gnu_debugdata) lack
@@ -554,3 +570,26 @@ class Labels(harness.Case):
         self.assertNotIn("frame_dummy", rows)
         self.assertEqual(sorted(n for name, n in rows.items()
                                 if name.startswith("app+0x")), [30, 70])
+
+    def test_label_where_no_table_is(self):
+        """Nor is it the name of functions behind it, of which a stripped
+        library without unwind tables says nothing; and they are not one, which
+        begins where the last table ended."""
+        source = os.path.join(self.dir, "hidden.c")
+        with open(source, "w", encoding="utf-8") as f:
+            f.write(HIDDEN)
+        library = os.path.join(self.dir, "hidden.so")
+        gcc = harness.require("gcc", "gcc")
+        subprocess.run([gcc, "-O1", "-s", "-shared", "-fPIC",
+                        "-fno-toplevel-reorder",
+                        "-fno-asynchronous-unwind-tables", source, "-o",
+                        library], check=True, timeout=harness.TIMEOUT_S)
+        program = os.path.join(self.dir, "app")
+        subprocess.run([gcc, "-x", "c", "-", "-x", "none", library, "-o",
+                        program], input=b"void seen(void);\nint main(void) "
+                       b"{ seen(); return 0; }\n", check=True,
+                       timeout=harness.TIMEOUT_S)
+        rows = flat(self.execute(program, period=1).paths[0])
+        self.assertNotIn("label", rows)
+        self.assertEqual(sorted(n for name, n in rows.items()
+                                if name.startswith("hidden.so+0x")), [30, 70])

@@ -25,7 +25,8 @@ static void make(struct table *t, uint64_t base, const int32_t *starts,
 	memset(t, 0, sizeof(*t));
 	for (size_t i = 0; i < n; i++)
 		t->pairs[i][0] = starts[i];
-	t->e = (struct sp_ehframe){(const uint8_t *)t->pairs, n, base};
+	t->e = (struct sp_ehframe){
+		.table = (const uint8_t *)t->pairs, .count = n, .base = base};
 }
 
 TEST(find_against_naive)
@@ -61,6 +62,39 @@ TEST(gaps_and_emptiness)
 	assert_false(sp_ehframe_find(&t.e, UINT64_MAX, &found));
 	make(&t, 0x1000, starts, 0);
 	assert_false(sp_ehframe_find(&t.e, 0x1000, &found));
+}
+
+/* Descriptions of 16 bytes behind a table, the last of them of another kind. */
+TEST(sizes)
+{
+	static const int32_t starts[] = {0x100, 0x200, 0x300};
+	uint32_t bytes[3][4];
+	uint64_t found;
+	struct table t;
+
+	make(&t, 0x1000, starts, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		const uint32_t at = 16 * i;
+
+		t.pairs[i][1] = (int32_t)at;
+		memcpy(bytes[i],
+		       (uint32_t[]){12, 4, (uint32_t)starts[i] - at - 8, 0x20},
+		       16);
+	}
+	bytes[2][2]++;
+	t.e.bytes = (const uint8_t *)bytes;
+	t.e.n_bytes = sizeof(bytes);
+	assert_true(sp_ehframe_find(&t.e, 0x111f, &found));
+	assert_int_equal(found, 0x1100);
+	assert_false(sp_ehframe_find(&t.e, 0x1120, &found));
+	assert_false(sp_ehframe_find(&t.e, 0x11ff, &found));
+	assert_true(sp_ehframe_find(&t.e, 0x1200, &found));
+	assert_false(sp_ehframe_find(&t.e, 0x1220, &found));
+	assert_true(sp_ehframe_find(&t.e, 0x1400, &found));
+	assert_int_equal(found, 0x1300);
+	/* One that is cut off says no size. */
+	t.e.n_bytes = 2 * 16 - 1;
+	assert_true(sp_ehframe_find(&t.e, 0x1220, &found));
 }
 
 static Elf *open_copy(char *bytes, size_t n)
