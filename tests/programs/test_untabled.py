@@ -34,6 +34,42 @@ LIBRARY = {
       for name in ("fdopen", "opendir", "getdelim")),
 }
 
+# Whose last act is a call, which compilers make a jump into the library; its
+# frames there may have more than 4 KiB.
+JUMPS = r"""
+#include <ftw.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+static void *volatile kept;
+static int visit(const char *path, const struct stat *s, int f, struct FTW *w) {
+  kept = malloc(3000 + f);
+  return path[0] == 0;
+}
+static __attribute__((noinline)) int go_through(const char *path) {
+  return nftw(path, visit, 9, FTW_PHYS);
+}
+static __attribute__((noinline)) char *copy(const char *text) {
+  return strdup(text);
+}
+static void handle(int signal) { kept = malloc(3010); free(kept); }
+static __attribute__((noinline)) int interrupt(void) { return raise(SIGUSR1); }
+static void *run_thread(void *arg) {
+  kept = malloc(3020);
+  interrupt();
+  return copy(arg);
+}
+int main(int argc, char **argv) {
+  pthread_t thread;
+  signal(SIGUSR1, handle);
+  go_through(argv[1]);
+  kept = copy("it");
+  if (pthread_create(&thread, NULL, run_thread, "that")) return 1;
+  return pthread_join(thread, NULL);
+}
+"""
+
 
 @unittest.skipIf(platform.machine() == "aarch64",
                  "compilers keep frame pointers there")
@@ -164,3 +200,33 @@ class Untabled(harness.Case):
                 self.assertFalse(path and truncated, path)
                 found.add(path)
             self.assertEqual(found - {()}, LIBRARY)
+
+    def paths_of_jumps(self, compiler, *options):
+        program = os.path.join(self.dir, "jumps")
+        subprocess.run([*compiler, "-D_GNU_SOURCE", "-w", "-pthread", *options,
+                        "-x", "c", "-", "-o", program], input=JUMPS.encode(),
+                       check=True, timeout=harness.TIMEOUT_S)
+        places = os.path.join(self.dir, "places", "below")
+        os.makedirs(places, exist_ok=True)
+        result = self.execute(program, os.path.dirname(places), period=1)
+        stacks = result.profile().require_samples(5).stacks
+        for stack in stacks:
+            names = [f["function"] for f in stack["frames"]]
+            self.assertFalse(stack["truncated"], names)
+            if names[0] == "visit":
+                self.assertIn("main", names)
+            if "handle" in names:
+                self.assertIn("run_thread", names)
+        return sorted([f["function"].split("+")[0] for f in s["frames"]]
+                      for s in stacks)
+
+    def test_jumps(self):
+        """Stacks are the same with tables and without."""
+        for compiler in ([harness.require("gcc", "gcc")],
+                         [harness.require("clang", "clang")],
+                         harness.musl_gcc()):
+            for level in ("-O1", "-O2"):
+                with self.subTest(compiler=compiler, level=level):
+                    paths = self.paths_of_jumps(compiler, level)
+                    self.assertEqual(
+                        self.paths_of_jumps(compiler, level, *WITHOUT), paths)

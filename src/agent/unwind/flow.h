@@ -15,6 +15,7 @@
 #define SP_FLOW_PATHS_MAX  32
 #define SP_FLOW_STORES_MAX 8
 #define SP_FLOW_SEEN       256 /* a power of two */
+#define SP_FLOW_SLOTS_MAX  4
 
 /* What is in a register or a word. */
 struct sp_flow_value {
@@ -61,6 +62,10 @@ struct sp_flow {
 	bool is_found, has_halt, has_more;
 	uint32_t seen[SP_FLOW_SEEN]; /* offsets of targets, plus 1 */
 	unsigned int n_seen;
+	/* Words with functions that it becomes: it jumps there with its
+	 * caller's registers. */
+	uintptr_t slots[SP_FLOW_SLOTS_MAX];
+	unsigned int n_slots;
 };
 
 /*
@@ -77,6 +82,10 @@ void sp_flow_onwards(struct sp_flow *flow, struct sp_slice code, uintptr_t at);
 bool sp_flow_from_start(struct sp_flow *flow, struct sp_slice code,
 			uintptr_t start, uintptr_t at, bool is_return,
 			struct sp_cfi_rule *ret);
+
+/* From the start of a function to the ends of all its ways: flow->slots. */
+void sp_flow_leaves(struct sp_flow *flow, struct sp_slice code,
+		    uintptr_t start);
 
 /* What the call that ends at `pc` calls, if the instruction says it; 0: in
  * another way.  A word that it is loaded from is at *slot, else that is 0. */

@@ -25,6 +25,13 @@ bool sp_flow_from_start(struct sp_flow *flow, struct sp_slice code,
 	return false;
 }
 
+void sp_flow_leaves(struct sp_flow *flow, struct sp_slice code, uintptr_t start)
+{
+	(void)code;
+	(void)start;
+	flow->n_slots = 0;
+}
+
 uintptr_t sp_flow_called(uintptr_t pc, uintptr_t low, uintptr_t *slot)
 {
 	(void)pc;

@@ -6,7 +6,8 @@
  *
  * I1  What is popped was pushed on the way, or stood there before.
  * I2  A jump out of the function is one to a function that gives its own stack
- *     back before it returns: it may be followed like any other.
+ *     back before it returns: it may be followed like any other, and stands for
+ *     a return where it cannot be followed.
  * I3  A call that never returns may be followed by anything.  Behind a call a
  *     way is not sure.
  */
@@ -295,6 +296,22 @@ static void add_frame(struct sp_flow *f, const struct sp_flow_path *p)
 		f->frames[f->n++] = frame;
 }
 
+/* A jump by a linkage table, or by what it would have: as good as a return, to
+ * another object.  Where the registers are the caller's, the word is kept. */
+static void leave(struct sp_flow *f, const struct sp_flow_path *p,
+		  const struct sp_insn *i)
+{
+	const uintptr_t slot =
+		sp_flow_jumped(p->at - i->bytes, (uintptr_t)f->code.end);
+
+	if (!slot)
+		return;
+	add_frame(f, p);
+	if (f->n_slots < SP_FLOW_SLOTS_MAX && p->sp.kind == SP_FLOW_OF_SP &&
+	    !p->sp.offset && p->bp.kind == SP_FLOW_OF_BP && !p->bp.offset)
+		f->slots[f->n_slots++] = slot;
+}
+
 /* One way to its end.  Those that branch off are kept for later. */
 static void run_path(struct sp_flow *f, struct sp_flow_path p)
 {
@@ -332,6 +349,7 @@ static void run_path(struct sp_flow *f, struct sp_flow_path p)
 			f->has_halt = true;
 			return;
 		case SP_INSN_LOST:
+			leave(f, &p, &i);
 			f->has_more = true;
 			return;
 		default:
@@ -350,7 +368,7 @@ static void run_all(struct sp_flow *f, struct sp_slice code, uintptr_t from,
 		.bp = {SP_FLOW_OF_BP, 0},
 	};
 
-	f->n = f->n_paths = f->n_seen = 0;
+	f->n = f->n_paths = f->n_seen = f->n_slots = 0;
 	f->is_found = f->has_halt = f->has_more = false;
 	f->budget = budget;
 	f->code = code;
@@ -408,6 +426,11 @@ bool sp_flow_from_start(struct sp_flow *f, struct sp_slice code,
 	return ret->kind && bp <= 0 && bp != -WORD && bp % WORD == 0 &&
 	       ret->cfa_bytes >= WORD && ret->cfa_bytes % WORD == 0 &&
 	       sp_arch_fits(ret->cfa_bytes, bp, -WORD);
+}
+
+void sp_flow_leaves(struct sp_flow *f, struct sp_slice code, uintptr_t start)
+{
+	run_all(f, code, start, 0, START_BUDGET);
 }
 
 /* ---- calls ---- */

@@ -93,7 +93,7 @@ static bool is_made_code(struct sp_step_way *way, uintptr_t pc)
 }
 
 /* The code that a signal handler returns to may be in no object, too. */
-static bool is_unknown_trampoline(struct sp_step_way *way, uintptr_t pc)
+bool sp_step_is_trampoline(struct sp_step_way *way, uintptr_t pc)
 {
 	uintptr_t words[2];
 
@@ -113,7 +113,7 @@ bool sp_step_is_code(struct sp_step_way *way, uintptr_t pc)
 		e = module_at(way, pc);
 		is = (e ? sp_cfi_find(&way->lane->cfi, e, pc).is_exact
 			: is_behind_unknown_call(way, pc)) ||
-		     is_unknown_trampoline(way, pc);
+		     sp_step_is_trampoline(way, pc);
 	}
 	if (is)
 		way->checked = pc;
@@ -170,8 +170,10 @@ static enum sp_step_outcome step_by_pointer(struct sp_step_way *way,
 		return SP_STEP_LOST;
 	pc = sp_arch_return(pc);
 	is_near = sp_step_is_above(way, sp, at);
+	/* As above: memory may be zero where no record is. */
 	if (!pc && is_near)
-		return SP_STEP_ENDED;
+		return SP_ARCH_RECORD_LAST && e && !e->is_go ? SP_STEP_LOST
+							     : SP_STEP_ENDED;
 	if (!sp_step_is_code(way, pc) &&
 	    !(is_near && !e && is_made_code(way, pc)))
 		/* The beginning of runtime.goexit, plus 1. */
@@ -297,7 +299,7 @@ static struct sp_cfi_rule find_rule(struct sp_step_way *way,
 	if (e)
 		rule = sp_cfi_find(&way->lane->cfi, e, pc);
 	/* It may begin where an object ends. */
-	if (rule.kind == SP_CFI_NONE && is_unknown_trampoline(way, pc))
+	if (rule.kind == SP_CFI_NONE && sp_step_is_trampoline(way, pc))
 		rule = (struct sp_cfi_rule){.kind = SP_CFI_SIGNAL,
 					    .is_exact = true};
 	return rule;

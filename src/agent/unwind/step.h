@@ -84,6 +84,9 @@ static inline bool sp_step_is_above(struct sp_step_way *way, uintptr_t sp,
  */
 bool sp_step_is_code(struct sp_step_way *way, uintptr_t pc);
 
+/* Is that what a signal handler returns to?  If so, in whichever object. */
+bool sp_step_is_trampoline(struct sp_step_way *way, uintptr_t pc);
+
 /* Can a call have left this address?  It is behind one, in the code of an
  * object.  Context: sampled. */
 bool sp_step_find_return_address(struct sp_lane *lane, uintptr_t pc);

@@ -5,7 +5,8 @@
  *
  * I1  A return address says by the call before it, which function has been
  *     called, and that function says how large its frame is where it calls.
- *     Both agree only about the frame's own return address.
+ *     Both agree only about the frame's own return address.  The function that
+ *     was called may be one of another object that has jumped into this one.
  * I2  Without that witness (the call is one by a pointer, or the function jumps
  *     by a table) the frame of the caller has to lead to an address of code,
  *     too.
@@ -32,7 +33,7 @@ struct frame {
 	struct sp_module_entry *e;
 	struct sp_slice code;
 	uintptr_t at; /* the instruction that is next */
-	unsigned int n_starts, n_ends;
+	unsigned int n_starts, n_ends, n_elsewhere;
 	struct {
 		uintptr_t start;
 		struct sp_cfi_rule rule; /* SP_CFI_UNKNOWN: it does not get
@@ -100,7 +101,46 @@ static struct sp_cfi_rule from_start(struct frame *f, uintptr_t start)
 	return rule;
 }
 
-enum verdict { RIGHT, WRONG, OPEN };
+enum verdict {
+	RIGHT,
+	WRONG,
+	OPEN,
+	ELSEWHERE, /* wrong, unless it got here in a way that is not seen */
+};
+
+static bool is_here(const struct frame *f, uintptr_t function)
+{
+	return function - (uintptr_t)f->code.at <
+	       (uintptr_t)(f->code.end - f->code.at);
+}
+
+/* The function at `start` is of another object.  Does it become one of this
+ * object, which has the frame? */
+static enum verdict judge_elsewhere(struct frame *f, uintptr_t start,
+				    uintptr_t cfa, struct sp_cfi_rule *rule)
+{
+	struct sp_module_entry *e = sp_modules_find(start, f->e);
+	uintptr_t slots[SP_FLOW_SLOTS_MAX], function;
+	struct sp_flow *flow = &f->way->lane->flow;
+	struct sp_slice code;
+	unsigned int n;
+
+	if (!e || f->n_elsewhere == STARTS_MAX ||
+	    !sp_code_segment(e, start, PF_R | PF_X, &code))
+		return ELSEWHERE;
+	f->n_elsewhere++;
+	sp_flow_leaves(flow, code, start);
+	n = flow->n_slots;
+	memcpy(slots, flow->slots, sizeof(slots));
+	for (unsigned int i = 0; i < n; i++) {
+		if (!read_word(e, slots[i], &function) || !is_here(f, function))
+			continue;
+		*rule = from_start(f, function);
+		if (rule->kind != SP_CFI_UNKNOWN && cfa_of(f->p, rule) == cfa)
+			return RIGHT;
+	}
+	return ELSEWHERE;
+}
 
 /* I1: is `pc` the return address of the frame, which ends at cfa? */
 static enum verdict judge(struct frame *f, uintptr_t cfa, uintptr_t pc,
@@ -108,9 +148,10 @@ static enum verdict judge(struct frame *f, uintptr_t cfa, uintptr_t pc,
 {
 	const uintptr_t start = called_before(f, pc);
 
-	if (start - (uintptr_t)f->code.at >=
-	    (uintptr_t)(f->code.end - f->code.at))
-		return start ? WRONG : OPEN;
+	if (!start)
+		return OPEN;
+	if (!is_here(f, start))
+		return judge_elsewhere(f, start, cfa, rule);
 	*rule = from_start(f, start);
 	/* By a jump that a table or a register says. */
 	if (rule->kind == SP_CFI_UNKNOWN)
@@ -166,6 +207,10 @@ static bool follow(struct frame *f, struct sp_cfi_rule *ret,
 		switch (judge(f, to.at.sp, to.pc, &rule)) {
 		case RIGHT:
 			return true;
+		case ELSEWHERE:
+			if (!open->frames[i].is_sure)
+				break;
+			/* fall through */
 		case OPEN:
 			open->frames[open->n++] = open->frames[i];
 			break;
@@ -174,30 +219,6 @@ static bool follow(struct frame *f, struct sp_cfi_rule *ret,
 		}
 	}
 	return false;
-}
-
-/* I2 */
-static bool has_caller(struct sp_step_way *way,
-		       const struct sp_step_position *p)
-{
-	struct sp_module_entry *e = sp_modules_find(p->pc - 1, way->module);
-	struct sp_cfi_rule rule;
-	struct sp_step_position to;
-	struct open_frames open;
-	struct frame f;
-
-	if (!e || sp_stack_bounds_is_first(p->at.sp))
-		return e;
-	if (!begin(&f, way, p, e))
-		return false;
-	rule = sp_cfi_find(&way->lane->cfi, e, p->pc);
-	if (rule.kind == SP_CFI_END)
-		return true;
-	if (rule.kind == SP_CFI_NONE)
-		return follow(&f, &rule, &open) ||
-		       (open.n && open.frames[0].is_sure);
-	return (rule.kind == SP_CFI_SP || rule.kind == SP_CFI_BP) &&
-	       leads(&f, &rule, &to);
 }
 
 /* ---- by the words of the stack ---- */
@@ -219,15 +240,13 @@ static bool search(struct frame *f, struct sp_cfi_rule *ret)
 		switch (judge(f, at + sizeof(pc), pc, ret)) {
 		case RIGHT:
 			return true;
-		case WRONG:
-			continue;
-		default:
+		case OPEN:
 			break;
+		default:
+			continue;
 		}
 		/* Where it is the first of a thread. */
-		if (f->n_ends == ENDS_MAX ||
-		    pc - (uintptr_t)f->code.at >=
-			    (uintptr_t)(f->code.end - f->code.at))
+		if (f->n_ends == ENDS_MAX || !is_here(f, pc))
 			continue;
 		f->n_ends++;
 		sp_flow_onwards(flow, f->code, pc);
@@ -239,6 +258,33 @@ static bool search(struct frame *f, struct sp_cfi_rule *ret)
 			return true;
 	}
 	return false;
+}
+
+/* ---- all of it ---- */
+
+/* I2 */
+static bool has_caller(struct sp_step_way *way,
+		       const struct sp_step_position *p)
+{
+	struct sp_module_entry *e = sp_modules_find(p->pc - 1, way->module);
+	struct sp_cfi_rule rule;
+	struct sp_step_position to;
+	struct open_frames open;
+	struct frame f;
+
+	if (!e || sp_stack_bounds_is_first(p->at.sp))
+		return e;
+	if (!begin(&f, way, p, e))
+		return false;
+	rule = sp_cfi_find(&way->lane->cfi, e, p->pc);
+	if (rule.kind == SP_CFI_END || rule.kind == SP_CFI_SIGNAL ||
+	    (rule.kind == SP_CFI_NONE && sp_step_is_trampoline(way, p->pc)))
+		return true;
+	if (rule.kind == SP_CFI_NONE)
+		return follow(&f, &rule, &open) ||
+		       (open.n && open.frames[0].is_sure) || search(&f, &rule);
+	return (rule.kind == SP_CFI_SP || rule.kind == SP_CFI_BP) &&
+	       leads(&f, &rule, &to);
 }
 
 bool sp_untabled_find(struct sp_step_way *way, const struct sp_step_position *p,
