@@ -398,7 +398,7 @@ static int run_program(char **argv, const struct run_options *o)
 		return fail_run(&err, -ENOEXEC);
 	sp_death_count_kills(&kills);
 	if (!o->no_symbols && !wants_no_file())
-		run_files_begin(&files, path);
+		run_files_begin(&files, path, run);
 	r = sp_launch_run(argv, &pid, &status, &err);
 	run_files_end(&files);
 	if (o->rss)

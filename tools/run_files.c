@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/run_files.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "rss/look.h"
 
 /* What comes and goes is seen if it stays for the first of these.  A look takes
  * a hundredth of the time at most. */
@@ -12,27 +17,42 @@
 #define INTERVAL_NS 50000000u
 #define COST        100u
 
-/* False: the program has ended. */
-static bool wait_for(struct run_files *f, uint64_t ns)
+/* A process whose files have no names any more waits for its end. */
+static void look_as_asked(const struct run_files *f)
 {
-	struct timespec until;
-	bool is_over;
+	const int peer = sp_rss_look_meet(f->asked);
 
-	ns += sp_clock_ns();
-	until.tv_sec = (time_t)(ns / 1000000000u);
-	until.tv_nsec = (long)(ns % 1000000000u);
-	pthread_mutex_lock(&f->lock);
-	while (!f->is_over &&
-	       pthread_cond_timedwait(&f->over, &f->lock, &until) == 0)
-		;
-	is_over = f->is_over;
-	pthread_mutex_unlock(&f->lock);
-	return !is_over;
+	if (peer < 0)
+		return;
+	sp_kept_look_below(f->kept);
+	(void)send(peer, "", 1, MSG_NOSIGNAL);
+	close(peer);
+}
+
+/* False: the program has ended. */
+static bool wait_for(const struct run_files *f, uint64_t ns)
+{
+	const uint64_t until = sp_clock_ns() + ns;
+	struct pollfd wait[] = {{.fd = f->stop, .events = POLLIN},
+				{.fd = f->asked, .events = POLLIN}};
+
+	for (uint64_t now; (now = sp_clock_ns()) < until;) {
+		const struct timespec left = {
+			.tv_sec = (time_t)((until - now) / 1000000000u),
+			.tv_nsec = (long)((until - now) % 1000000000u)};
+
+		if (ppoll(wait, 2, &left, NULL) <= 0)
+			continue;
+		if (wait[0].revents)
+			return false;
+		look_as_asked(f);
+	}
+	return true;
 }
 
 static void *look_again(void *arg)
 {
-	struct run_files *f = arg;
+	const struct run_files *f = arg;
 	uint64_t interval = FIRST_NS, pause = FIRST_NS;
 
 	while (wait_for(f, pause)) {
@@ -51,15 +71,9 @@ static void *look_again(void *arg)
 /* Signals go to the thread that passes them on. */
 static bool start_thread(struct run_files *f)
 {
-	pthread_condattr_t monotonic;
 	sigset_t all, before;
 	bool is_fine;
 
-	pthread_mutex_init(&f->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&f->over, &monotonic);
-	pthread_condattr_destroy(&monotonic);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	is_fine = pthread_create(&f->thread, NULL, look_again, f) == 0;
@@ -67,26 +81,34 @@ static bool start_thread(struct run_files *f)
 	return is_fine;
 }
 
-void run_files_begin(struct run_files *f, const char *program)
+void run_files_begin(struct run_files *f, const char *program, const char *run)
 {
-	*f = (struct run_files){.kept = sp_kept_new()};
+	struct sp_error err;
+
+	*f = (struct run_files){.kept = sp_kept_new(), .stop = -1, .asked = -1};
 	if (!f->kept)
 		return;
 	sp_kept_add(f->kept, program);
+	f->stop = eventfd(0, EFD_CLOEXEC);
+	if (f->stop < 0)
+		return;
+	f->asked = sp_rss_look_open_for_files(run, &err);
 	f->is_running = start_thread(f);
 }
 
 void run_files_end(struct run_files *f)
 {
-	if (!f->is_running)
-		return;
-	sp_kept_stop(f->kept);
-	pthread_mutex_lock(&f->lock);
-	f->is_over = true;
-	pthread_cond_signal(&f->over);
-	pthread_mutex_unlock(&f->lock);
-	pthread_join(f->thread, NULL);
-	f->is_running = false;
+	if (f->is_running) {
+		sp_kept_stop(f->kept);
+		eventfd_write(f->stop, 1);
+		pthread_join(f->thread, NULL);
+		f->is_running = false;
+	}
+	if (f->kept && f->asked >= 0)
+		close(f->asked);
+	if (f->kept && f->stop >= 0)
+		close(f->stop);
+	f->asked = f->stop = -1;
 }
 
 void run_files_free(struct run_files *f)

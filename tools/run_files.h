@@ -11,15 +11,14 @@
 struct run_files {
 	struct sp_kept *kept; /* NULL: none */
 	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t over; /* its clock is the monotonic one */
-	bool is_over;
+	int stop;  /* can be read: the program has ended */
+	int asked; /* where processes ask to be looked at, or -1 */
 	bool is_running;
 };
 
-/* `program` is about to be started, as a child of this process.  Without memory
- * or a thread less is kept. */
-void run_files_begin(struct run_files *f, const char *program);
+/* `program` is about to be started, as a child of this process, with that
+ * SAMPLEPROF_RUN.  Without memory or a thread less is kept. */
+void run_files_begin(struct run_files *f, const char *program, const char *run);
 
 /* The program has ended: look no more. */
 void run_files_end(struct run_files *f);

@@ -18,6 +18,9 @@
 /* The name of the socket, behind a zero byte: that, then what the two agreed
  * on, SAMPLEPROF_RUN or the name of the order. */
 #define SP_LOOK_PREFIX "sampleprof-look-"
+/* Behind SAMPLEPROF_RUN: whoever listens there wants files, and answers with a
+ * byte that means nothing. */
+#define SP_LOOK_FILES_SUFFIX "-files"
 
 /* Of the answer. */
 #define SP_LOOK_TEXT_MAX 16384u
@@ -29,6 +32,8 @@ enum sp_look_why {
 	/* Likewise, where nothing can be asked of the allocator: it may be in
 	 * the middle of a call. */
 	SP_LOOK_END_AT_ONCE = 4,
+	/* At the end of what it has mapped files that have no name any more. */
+	SP_LOOK_FILES = 5,
 };
 
 struct sp_look {

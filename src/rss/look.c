@@ -206,3 +206,26 @@ int sp_rss_look_serve(int fd, int stop, uint64_t pid, const char *mark,
 	} while (waited < timeout_ns);
 	return sp_error_set(err, -ETIMEDOUT, NULL, "nobody came");
 }
+
+int sp_rss_look_open_for_files(const char *run, struct sp_error *err)
+{
+	char name[sizeof(((struct sockaddr_un *)0)->sun_path)];
+
+	snprintf(name, sizeof(name), "%s" SP_LOOK_FILES_SUFFIX, run);
+	return sp_rss_look_open(name, err);
+}
+
+int sp_rss_look_meet(int fd)
+{
+	/* cppcheck-suppress nullPointer ; its address is not asked for */
+	const int peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	struct sp_look look;
+	uint64_t pid;
+	int r = peer < 0 ? -errno : read_peer(peer, 0, &pid, &look);
+
+	if (r == 0)
+		return peer;
+	if (peer >= 0)
+		close(peer);
+	return r;
+}

@@ -19,3 +19,9 @@ int sp_rss_look_open(const char *name, struct sp_error *err);
 int sp_rss_look_serve(int fd, int stop, uint64_t pid, const char *mark,
 		      uint64_t timeout_ns, struct sp_rss_ledger *ret,
 		      struct sp_error *err);
+
+/* The same for processes that want a look at what they have mapped, not a
+ * ledger; and the next of them: a descriptor to answer it by any byte, or
+ * negative errno. */
+int sp_rss_look_open_for_files(const char *run, struct sp_error *err);
+int sp_rss_look_meet(int fd);

@@ -89,6 +89,37 @@ int main(int argc, char **argv) {
   return 0;
 }
 """
+# Becomes a program in memory, which ends as it is told, as soon as it can.
+QUICK = r"""#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static __attribute__((noinline)) void *fill_basket(size_t n) {
+  void *p = malloc(n);
+  *(volatile char *)p = 1;
+  return p;
+}
+static void become(char **argv) {
+  static char part[65536];
+  int fd = memfd_create("quick", MFD_CLOEXEC), in = open("/proc/self/exe", 0);
+  ssize_t n;
+  while ((n = read(in, part, sizeof(part))) > 0)
+    if (write(fd, part, n) != n) exit(3);
+  setenv("QUICK", "yes", 1);
+  fexecve(fd, argv, environ);
+  exit(4);
+}
+int main(int argc, char **argv) {
+  if (!getenv("QUICK")) become(argv);
+  for (int i = 0; i < 700; i++) fill_basket(72);
+  if (!strcmp(argv[1], "_exit")) _exit(0);
+  if (!strcmp(argv[1], "exec")) execl("/bin/true", "true", NULL);
+  return 0;
+}
+"""
 WHOLE = 700 * 72
 NOBODY = 65534
 NO_ID = "-Wl,--build-id=none"
@@ -122,11 +153,11 @@ class Gone(harness.Case):
         result = self.finish(process, b"\n")
         self.assertEqual(result.returncode, 0, result.stderr)
 
-    def allocated(self, function, file="a.sprof"):
+    def allocated(self, function, file="a.sprof", least=700):
         """Flat bytes of the function, and the modules of the call stacks."""
         said = json.loads(harness.report(
             "report", "--json", os.path.join(self.dir, file)))
-        self.assertGreaterEqual(said["samples"], 700)
+        self.assertGreaterEqual(said["samples"], least)
         return sum(f["flat_bytes"]["value"] for f in said["functions"]
                    if f["name"] == function)
 
@@ -169,6 +200,23 @@ class Executable(Gone):
         self.assertIn(b"1 mapped file is gone without names: too few "
                       b"descriptors", done.stderr)
         self.assertEqual(self.allocated("fill_basket"), 0)
+
+    def test_ends_soon(self):
+        """Before `run` looks by itself, at however busy a moment: it waits for
+        a look."""
+        program = self.compile("quick", QUICK)
+        for how in ("return", "_exit", "exec"):
+            for i in range(4):
+                out = f"{how}.{i}.%p.sprof"
+                subprocess.run(
+                    [harness.tool(), "run", "--quiet", "--period", "1", "--out",
+                     out, "--", "sh", "-c", f"{program} {how}; true"],
+                    check=True, cwd=self.dir, timeout=harness.TIMEOUT_S,
+                    env=self.environment(shim=False))
+                named = [self.allocated("fill_basket", name, 0)
+                         for name in os.listdir(self.dir)
+                         if name.startswith(f"{how}.{i}.")]
+                self.assertEqual(sum(named), WHOLE, (how, i, named))
 
     def test_is_replaced(self):
         for options in ((), (NO_ID,)):

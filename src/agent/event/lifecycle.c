@@ -371,6 +371,7 @@ static void end_profile(struct sp_thread *t, bool may_go_on)
 		return;
 	sp_remote_poll(t);
 	sp_thread_life_publish(t);
+	sp_look_keep_files(&sp_process);
 	sp_look_at_end(&sp_process, !may_go_on, false);
 	sp_marks_end(t);
 	sp_maps_finish();
@@ -401,6 +402,7 @@ void sp_lifecycle_leaving(bool is_exec)
 
 	if (sp_process_is_running() && sp_process.alive &&
 	    !sp_process_is_new(&sp_process)) {
+		sp_look_keep_files(&sp_process);
 		sp_look_at_end(&sp_process, is_exec, true);
 		sp_slots_copy_all_size_counts();
 		sp_writer_leave(sp_thread_life_seen(), is_exec);

@@ -2,6 +2,7 @@
 #include "agent/event/look.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "agent/file/mapping.h"
 #include "agent/file/writer.h"
@@ -20,11 +22,13 @@
 #include "agent/unwind/code.h"
 #include "agent/unwind/framewalk.h"
 #include "agent/unwind/lane.h"
+#include "agent/unwind/modules.h"
 
 #include "agent/sys/poison.h"
 
 /* How long the program waits: at its end, or since somebody asked for it; in
- * the middle of its work, where it comes back to that a few times alone. */
+ * the middle of its work, where it comes back to that a few times alone, and
+ * for names. */
 #define WAIT_S      10
 #define WAIT_PEAK_S 2
 #define LATE_PEAKS  3u
@@ -42,6 +46,7 @@ static _Atomic uint64_t peak_bytes;
 static _Atomic uint32_t peaks;
 static _Atomic uint32_t late; /* of these, nobody has answered in time */
 static atomic_bool has_ended;
+static atomic_bool has_shown_files;
 
 void sp_look_reset(void)
 {
@@ -50,12 +55,13 @@ void sp_look_reset(void)
 	atomic_store(&peaks, 0);
 	atomic_store(&late, 0);
 	atomic_store(&has_ended, false);
+	atomic_store(&has_shown_files, false);
 }
 
 static long limit_wait(long fd, int option, enum sp_look_why why)
 {
-	const struct timeval wait = {.tv_sec = why == SP_LOOK_PEAK ? WAIT_PEAK_S
-								   : WAIT_S};
+	const bool is_short = why == SP_LOOK_PEAK || why == SP_LOOK_FILES;
+	const struct timeval wait = {.tv_sec = is_short ? WAIT_PEAK_S : WAIT_S};
 
 	return sp_syscall(SYS_setsockopt, fd, SOL_SOCKET, option, (long)&wait,
 			  sizeof(wait), 0);
@@ -247,4 +253,45 @@ void sp_look_at_end(const struct sp_process *process, bool goes_on,
 			break;
 		SP_SYS2(nanosleep, &step, NULL);
 	}
+}
+
+/* Entries may change meanwhile: then a text is wrong, and ends all the same. */
+static bool has_lost_file(void)
+{
+	const unsigned int n = sp_modules_entries();
+
+	for (unsigned int i = 0; i < n; i++) {
+		const struct sp_module_entry *e = sp_modules_get(i);
+
+		if (atomic_load(&e->id) && e->path && e->path[0] == '/' &&
+		    SP_SYS3(faccessat, AT_FDCWD, e->path, F_OK) == -ENOENT)
+			return true;
+	}
+	return false;
+}
+
+void sp_look_keep_files(const struct sp_process *process)
+{
+	struct sp_look look = {.version = SP_LOOK_VERSION,
+			       .why = SP_LOOK_FILES};
+	char name[sizeof(process->config.run) + sizeof(SP_LOOK_FILES_SUFFIX)];
+	const size_t n = strlen(process->config.run);
+	uint64_t signals;
+	long fd;
+
+	if (!n || !sp_writer_is_open() || sp_sys_forbids_files() ||
+	    !is_own_process() || !has_lost_file() ||
+	    atomic_exchange(&has_shown_files, true) || !sp_inside_hold(&busy))
+		return;
+	memcpy(name, process->config.run, n);
+	memcpy(name + n, SP_LOOK_FILES_SUFFIX, sizeof(SP_LOOK_FILES_SUFFIX));
+	if (sp_sys_block_signals(&signals)) {
+		fd = call_out(name, (unsigned int)strlen(name), SP_LOOK_FILES);
+		if (fd >= 0) {
+			ask_looker(fd, &look);
+			SP_SYS1(close, fd);
+		}
+		sp_sys_restore_signals(signals);
+	}
+	sp_inside_give(&busy);
 }
