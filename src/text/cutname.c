@@ -262,26 +262,38 @@ static void cut_name(char *name, size_t columns, enum sp_cut_dots dots)
 		cut_characters(name, columns, dots);
 }
 
-/* A path without the outermost callers that there is no room for. */
-static void cut_path(char *name, size_t columns, enum sp_cut_dots dots)
+/* Take the outermost callers from a path that is longer, so that dots fit
+ * behind it, too, if it can be: true. */
+static bool cut_callers(char *name, size_t columns, size_t n_dots)
 {
-	const size_t n_end = 3 + dots_columns(dots);
 	size_t end = 0;
 
-	if (columns < n_end + SP_CUT_NAME_MIN || !is_longer(name, columns))
-		return;
-	for (size_t i = 0; name[i]; i++) {
+	for (size_t i = 0; is_longer(name, columns) && name[i]; i++) {
 		const size_t n = find_symbol(name, i);
 
 		if (n == 3 && name[i] == ' ' &&
-		    (!end || count_columns(name, i) + n_end <= columns))
+		    (!end || count_columns(name, i) + n_dots <= columns))
 			end = i;
 		i += n ? n - 1 : 0;
 	}
-	if (!end)
+	if (end)
+		name[end] = '\0';
+	return end != 0;
+}
+
+/* Lightly: what tells which function it is stays, however long. */
+static void cut_path(char *name, size_t columns, enum sp_cut_dots dots,
+		     bool is_light)
+{
+	const size_t n_dots = 3 + dots_columns(dots);
+
+	if (columns < n_dots + SP_CUT_NAME_MIN ||
+	    !cut_callers(name, columns, n_dots))
 		return;
-	name[end] = '\0';
-	cut_name(name, columns - n_end, dots);
+	if (!is_light)
+		cut_name(name, columns - n_dots, dots);
+	if (is_longer(name, columns - n_dots))
+		return;
 	strcat(name, " < ");
 	strcat(name, texts[dots]);
 }
@@ -311,13 +323,27 @@ char *sp_cut_name(const char *name, size_t columns, enum sp_cut_dots dots)
 	strcpy(cut, name);
 	if (!n_module || !is_longer(name, most)) {
 		cut_brackets(cut, most, dots);
-		cut_path(cut, most, dots);
+		cut_path(cut, most, dots, false);
 		cut_name(cut, most, dots);
 		return cut;
 	}
 	cut[n_module] = '\0';
 	cut_name(cut, most - strlen(UNNAMED), dots);
 	strcat(cut, UNNAMED);
+	return cut;
+}
+
+char *sp_cut_lightly(const char *name, size_t columns, enum sp_cut_dots dots)
+{
+	char *cut = malloc(strlen(name) + N_DOTS + 1);
+
+	if (!cut)
+		return NULL;
+	strcpy(cut, name);
+	if (find_unnamed(name, SIZE_MAX))
+		return cut;
+	cut_brackets(cut, columns, dots);
+	cut_path(cut, columns, dots, true);
 	return cut;
 }
 
@@ -365,7 +391,7 @@ static char *cut_part(const char *name, size_t n, size_t columns,
 	if (columns >= SP_CUT_NAME_MIN) {
 		cut_brackets(part, columns, dots);
 		if (!name[n])
-			cut_path(part, columns, dots);
+			cut_path(part, columns, dots, false);
 		cut_name(part, columns, dots);
 	}
 	if (is_longer(part, columns))
@@ -427,6 +453,7 @@ static size_t same_bytes(const char *a, const char *b)
 
 /* What is kept of names that were cut to one text. */
 enum keeps {
+	AS_ALONE,         /* by sp_cut_name(), after sp_cut_lightly() */
 	LAST_DIFFERENCE,  /* from the name that it is like longest */
 	EVERY_DIFFERENCE, /* and from all others */
 	ALL,
@@ -460,12 +487,16 @@ static void cut_group(struct sp_cut *const *cuts, size_t n, enum keeps keeps,
 		end += name[end] != '\0';
 		widen_to_word(name, &begin, &end);
 		for (size_t i = 0; i < same; i++) {
-			free(cuts[i]->text);
-			cuts[i]->text =
-				keeps == ALL
-					? NULL
-					: cut_around(name, cuts[i]->columns,
-						     begin, end, dots);
+			struct sp_cut *cut = cuts[i];
+
+			free(cut->text);
+			cut->text = NULL;
+			if (keeps == AS_ALONE)
+				cut->text =
+					sp_cut_name(name, cut->columns, dots);
+			else if (keeps != ALL)
+				cut->text = cut_around(name, cut->columns,
+						       begin, end, dots);
 		}
 	}
 }

@@ -24,6 +24,10 @@ enum sp_cut_dots {
  */
 char *sp_cut_name(const char *name, size_t columns, enum sp_cut_dots dots);
 
+/* The same without scopes and characters of a function's name: contents of
+ * brackets go, and callers.  It may stay longer. */
+char *sp_cut_lightly(const char *name, size_t columns, enum sp_cut_dots dots);
+
 /* A name that was cut by itself for so many columns; text NULL: it is whole. */
 struct sp_cut {
 	const char *name;

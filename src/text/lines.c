@@ -227,8 +227,9 @@ static void cut_names(struct sp_cut *names, size_t n, enum sp_cut_dots dots)
 {
 	for (size_t i = 0; i < n; i++)
 		if (names[i].columns < columns_of(names[i].name))
-			names[i].text = sp_cut_name(names[i].name,
-						    names[i].columns, dots);
+			names[i].text = (terminal_columns ? sp_cut_name
+							  : sp_cut_lightly)(
+				names[i].name, names[i].columns, dots);
 }
 
 static void lay_line_out(char *text, struct line *line, struct sp_cut *names,

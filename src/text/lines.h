@@ -53,6 +53,6 @@ void sp_lines_begin_page(void);
 /* The lines that this part of a page takes; 0 without memory. */
 size_t sp_lines_count(const char *text);
 int sp_lines_close_page(FILE *out, FILE *text, char **lines);
-/* A page whose names are cut where there is no terminal, too, such as a log: to
- * SP_LINES_WIDTH, with dots of ASCII. */
+/* A page whose names are cut where there is no terminal, too, such as a log:
+ * lightly, to SP_LINES_WIDTH, with dots of ASCII. */
 int sp_lines_close_screen(FILE *out, FILE *text, char **lines);

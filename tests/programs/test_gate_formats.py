@@ -89,7 +89,7 @@ class Formats(Gate):
         text = self.write("text")
         self.assertRegex(text, "REGRESSION +peak_bytes")
         self.assertRegex(text, "IMPROVED +sites")
-        self.assertRegex(text, r"gone\s+x<b>")
+        self.assertRegex(text, r"gone\s+x(<b>|\.\.\.)")
         self.assertRegex(text, "CANNOT TELL +alloc_bytes@<b>")
 
     def read_junit(self):
