@@ -113,9 +113,8 @@ static int add_peak(struct sp_analysis *a, struct sp_error *err)
 	int r = find_peak(a, s->keeps, &a->peak, err);
 
 	bound_peak(a);
-	/* Every allocation of the rest says nothing of what is missing. */
-	if (!sp_whole_is_all(&whole) ||
-	    (whole.is_turned && !(a->peak.bytes.lo < a->peak.bytes.hi)))
+	/* What the file has says nothing of what is missing. */
+	if (sp_whole_peak_is_least(&whole))
 		a->peak.bytes.hi = INFINITY;
 	if (!whole.known_ns && !whole.has_rest)
 		a->peak.bytes.lo = 0;

@@ -150,8 +150,6 @@ static bool take_figures(struct sp_metrics_entry *p,
 		p->live_bytes = sp_estimate_bytes(&a->how, &a->live->all);
 		p->live_objects = sp_estimate_objects(&a->how, &a->live->all);
 		p->peak_bytes = a->peak.bytes;
-		if (sp_whole_peak_is_least(&whole))
-			p->peak_bytes.hi = INFINITY;
 		/* A gauge that is not there says that nobody knows. */
 		if (sp_whole_is_unknown_at(&whole, SP_NEVER))
 			p->live_bytes = p->live_objects =

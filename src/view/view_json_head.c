@@ -78,16 +78,11 @@ static void put_other_peak(struct sp_json *json, const struct sp_peak *peak)
 	sp_json_close(json, '}');
 }
 
-/* Nothing bounds a peak that the file may have forgotten: `hi` is null. */
 static void put_peak(struct sp_json *json, const struct sp_peak *peak,
 		     bool is_least)
 {
-	struct sp_interval bytes = peak->bytes;
-
-	if (is_least)
-		bytes.hi = INFINITY;
 	sp_json_open_flat(json, "peak_bytes", '{');
-	sp_json_limits(json, bytes);
+	sp_json_limits(json, peak->bytes);
 	sp_json_bool(json, "at_least", is_least);
 	sp_json_double(json, "time", (double)peak->time_ns / 1e9);
 	sp_json_u64(json, "time_ns", peak->time_ns);

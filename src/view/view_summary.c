@@ -337,15 +337,15 @@ static void print_live(FILE *out, const struct sp_analysis *a)
 	}
 	fputs("  peak      ", out);
 	if (isfinite(a->peak.bytes.hi))
-		fprintf(out, "%s%s", whole.is_turned ? "at least " : "",
-			sp_text_estimate_cell(a->peak.bytes, a->peak.samples)
-				.text);
+		fputs(sp_text_estimate_cell(a->peak.bytes, a->peak.samples)
+			      .text,
+		      out);
 	else
 		fputs(sp_text_interval(a->peak.bytes).text, out);
 	if (a->peak.samples &&
 	    (isfinite(a->peak.bytes.hi) || a->peak.bytes.lo > 0))
 		print_peak_moment(out, a->profile, a->peak.rows_ns);
-	if (a->profile->window_ns && isfinite(a->peak.bytes.hi))
+	if (a->profile->window_ns && whole.is_turned)
 		fprintf(out, "; before %s it is not known",
 			sp_text_duration(a->profile->window_ns).text);
 	putc('\n', out);

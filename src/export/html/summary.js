@@ -49,8 +49,7 @@ function showCards(box, data) {
 	box.append(
 		estimateCard(data.is_complete ? 'Alive at the end' : 'Alive',
 			data.live_bytes, data.live_samples, knownUntil(data)),
-		estimateCard(data.peak_is_least ? 'Peak, at least' : 'Peak',
-			data.peak_bytes, data.peak_samples,
+		estimateCard('Peak', data.peak_bytes, data.peak_samples,
 			data.peak_samples ? peakMoment(data) : ''));
 }
 
