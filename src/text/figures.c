@@ -173,6 +173,12 @@ struct sp_text_cell sp_figure_interval(struct sp_interval interval,
 		return sp_text_interval(interval);
 	lo = limit_of(interval.lo, is_bytes, is_change, false);
 	hi = limit_of(interval.hi, is_bytes, is_change, true);
+	if (!isfinite(interval.lo) || !isfinite(interval.hi)) {
+		snprintf(cell.text, sizeof(cell.text), "at %s %.40s",
+			 isfinite(interval.lo) ? "least" : "most",
+			 isfinite(interval.lo) ? lo.text : hi.text);
+		return cell;
+	}
 	lo_unit = strchr(lo.text, ' ');
 	hi_unit = strchr(hi.text, ' ');
 	if (lo_unit && hi_unit && strcmp(lo_unit, hi_unit) == 0)

@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 
+import figures
 import gopprof
 import harness
 
@@ -161,6 +162,72 @@ class OneValue(harness.Case):
                     self.assertEqual(rows[row["name"]][kind],
                                      row[kind]["value"])
                 self.same_digits(rows[row["name"]], "change", row["change"])
+
+    def same_figures(self, argv, texts, *options, skips=None):
+        """Each figure with limits in the texts is one of --json, as
+        figures.py writes that."""
+        found = report(*argv, "--json", *options, codes=(0, 1))
+        if not found:  # nothing of this view is in that part
+            return 0
+        document, compared = json.loads(found), 0
+        for extra in texts:
+            text = "\n".join(
+                line for line in report(*argv, *extra, *options).splitlines()
+                if not skips or not re.search(skips, line))
+            unknown, n = figures.unknown_figures(text, document)
+            self.assertEqual(unknown, [], (argv, extra, options, text))
+            compared += n
+        return compared
+
+    def turned(self):
+        """The last 64th of its samples is in the file, but for what lives."""
+        run = self.execute(harness.target("program_gated"), "keep:96:5000",
+                           "a:48:400000", "keep:200:3000", "b:80:900000",
+                           period=256, max_file="1M", seed=5)
+        self.assertTrue(json.loads(report(
+            "--json", run.paths[0]))["whole"]["discarded"])
+        return run.paths[0]
+
+    def every_text(self, path, site, *options):
+        """Of one question; how many figures were compared."""
+        every = "--top=0", "--nodefraction=0"
+        n = self.same_figures(["report"], (
+            (), every, ("--cum", *every), ("--stacks", "100"),
+            ("--cum", "--all-frames")), *options, path)
+        n += self.same_figures(["top"], ((),), *options, path)
+        n += self.same_figures(["tree"], ((), every[1:]), *options, path,
+                               skips="other places?$")
+        n += self.same_figures(["traces"], ((),), *options, path)
+        n += self.same_figures(["peek", site], ((),), *options, path)
+        return n
+
+    @harness.nightly_too
+    def test_text_is_json(self):
+        """Every figure of every text of a question, of whole files, of one
+        that has turned, and of parts."""
+        paths = [(self.new, "main"), (self.turned(), "main")]
+        for path, site in paths:
+            for view in ("peak", "live", "alloc", "leaks")[
+                    :harness.rounds(2, 4)]:
+                for options in ((), ("--confidence", "99.9"),
+                                ("--estimator", "p3"),
+                                ("--from", "20%", "--to", "80%"))[
+                                    :harness.rounds(1, 4)]:
+                    n = self.every_text(path, site, "--view", view, *options)
+                    if not options and view != "leaks":
+                        self.assertGreater(n, 20, (path, view))
+
+    def test_text_of_a_diff_is_json(self):
+        for view in ("alloc", "live", "peak")[:harness.rounds(3, 3)]:
+            for confidence in ("95", "99.9"):
+                options = ("--view", view, "--confidence", confidence)
+                n = self.same_figures(["diff"], ((), ("--top=0",)), *options,
+                                      self.old, self.new)
+                self.assertGreater(n, 4)
+        turned = self.turned()
+        self.same_figures(["diff"], ((),), "--view", "live", self.old, turned)
+        text = report("diff", "--view", "live", turned, self.new)
+        self.assertRegex(text, r"at most [-+]\S+ .iB +peak_bytes\n")
 
     def test_check_and_baseline(self):
         rows, _, _ = self.shown()

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 
+import figures
 import harness
 from browser import CHROMIUM, Browser, BrowserError
 
@@ -260,6 +261,35 @@ class Figures(PageCase):
             self.assertEqual(known["estimate"]["view_bytes"][limit], value)
             self.assert_same_sum(known["timeline"][-1]["live_bytes"][limit],
                                  value)
+        self.assert_quiet()
+
+    @harness.nightly_too
+    def test_every_figure(self):
+        """Whatever the page shows with limits is a figure of --json, as it is
+        or of --view VIEW: on cards, in sentences and in tables."""
+        path, profile = self.page("20000", period="16K", seed="3")
+        for level in ("95", "99.9")[:harness.rounds(1, 2)]:
+            harness.report("export", "html", profile, "--confidence", level,
+                           "-o", path)
+            browser.open("about:blank")
+            for view in ("alloc", "live", "peak", "temporary"):
+                known = json.loads(harness.report(
+                    "--json", "--view", view, "--confidence", level, profile))
+                for state in ("", "&sort=cum&all=true", "&metric=objects"):
+                    self.show(path, f"view={view}{state}")
+                    self.rows()
+                    # of each table the figures of a row, and all else
+                    parts = browser.run(
+                        "[...document.querySelectorAll('.card, #chosen, "
+                        "#functions .estimate, #tip')].map("
+                        "(e) => [...e.childNodes].map((c) => c.textContent)"
+                        ".join(' '))")
+                    text = "\n".join(
+                        re.sub(r"\s+", " ", part).replace(" · ", " ")
+                        for part in parts)
+                    unknown, n = figures.unknown_figures(text, known)
+                    self.assertEqual(unknown, [], (view, state, text))
+                    self.assertGreater(n, 4, (view, state, text))
         self.assert_quiet()
 
     def test_head_and_choice(self):

@@ -23,6 +23,11 @@ function signedInterval({lo, hi}, ofObjects) {
 		return 'exact';
 	if (!Number.isFinite(lo) && !Number.isFinite(hi))
 		return 'unknown';
+	if (!Number.isFinite(lo) || !Number.isFinite(hi))
+		return Number.isFinite(lo) ? `at least ${signed(lo, ofObjects,
+			lo < 0 ? Math.ceil : Math.floor)}`
+			: `at most ${signed(hi, ofObjects,
+				hi < 0 ? Math.floor : Math.ceil)}`;
 	return unit && unit === lowUnit ? `[${low}, ${high}] ${unit}`
 		: `[${[low, lowUnit].filter(Boolean).join(' ')}, ${
 			[high, unit].filter(Boolean).join(' ')}]`;

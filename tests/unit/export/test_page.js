@@ -470,6 +470,10 @@ const tests = {
 			'[−1.00 MiB, +1.01 KiB]');
 		assert.equal(page.signedInterval({lo: 1034, hi: 1034}, false),
 			'exact');
+		assert.equal(page.signedInterval({lo: 1024, hi: Infinity}, false),
+			'at least +1.00 KiB');
+		assert.equal(page.signedInterval({lo: -Infinity, hi: -1025}, true),
+			'at most −1,025');
 		assert.equal(page.signedPercent(0, 5), 'new');
 		assert.equal(page.signedPercent(5, 0), 'gone');
 		assert.equal(page.signedPercent(200, 199), '−0.50 %');

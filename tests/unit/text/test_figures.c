@@ -319,6 +319,27 @@ static void assert_limits(struct sp_interval i, const char *value,
 	assert_string_equal(cells.hi.text, hi);
 }
 
+/* One limit alone is no interval. */
+TEST(one_limit)
+{
+	const struct sp_interval from = {5, 1024, INFINITY};
+	const struct sp_interval to = {5, -INFINITY, 1024};
+
+	assert_string_equal(sp_figure_interval(from, true, true).text,
+			    "at least +1.00 KiB");
+	assert_string_equal(sp_figure_interval(to, true, true).text,
+			    "at most +1.00 KiB");
+	assert_string_equal(sp_figure_interval(from, false, false).text,
+			    "at least 1,024");
+	assert_string_equal(sp_figure_interval(to, false, true).text,
+			    "at most +1,024");
+	assert_string_equal(
+		sp_figure_interval((struct sp_interval){0, -INFINITY, INFINITY},
+				   true, true)
+			.text,
+		"unknown");
+}
+
 /* As written, too, a value is between its limits, which do not meet. */
 TEST(digits_of_limits)
 {
