@@ -421,6 +421,28 @@ static const char *decode_symbol(struct sp_slice *s, struct sp_decoded *d)
 	return s->failed ? "symbol lines" : NULL;
 }
 
+static const char *decode_code(struct sp_slice *s, struct sp_record_code *r)
+{
+	r->frame.module = sp_slice_varint(s);
+	r->frame.offset = sp_slice_varint(s);
+	r->line = sp_slice_varint(s);
+	r->function_bytes = sp_slice_varint(s);
+	if (s->failed || r->frame.module > UINT32_MAX)
+		return "code module";
+	if (r->line > UINT32_MAX)
+		return "code line";
+	if (r->function_bytes == 0 ||
+	    r->function_bytes > SP_FORMAT_CODE_TEXT_MAX ||
+	    r->function_bytes > sp_slice_left(s))
+		return "code function";
+	r->function = (const char *)sp_slice_take(s, r->function_bytes);
+	r->file_bytes = sp_slice_left(s);
+	if (r->file_bytes > SP_FORMAT_CODE_TEXT_MAX)
+		return "code file";
+	r->file = (const char *)sp_slice_take(s, r->file_bytes);
+	return NULL;
+}
+
 static const char *decode_other(struct sp_slice *s, struct sp_decoded *d)
 {
 	d->payload = s->at;
@@ -450,6 +472,8 @@ static const char *decode_other(struct sp_slice *s, struct sp_decoded *d)
 		return decode_map(s, &d->u.map);
 	case SP_RECORD_UNMAP:
 		return decode_unmap(s, &d->u.unmap);
+	case SP_RECORD_CODE:
+		return decode_code(s, &d->u.code);
 	default:
 		return NULL;
 	}

@@ -47,6 +47,7 @@ struct sp_decoded {
 		struct sp_record_asked asked;
 		struct sp_record_map map;
 		struct sp_record_unmap unmap;
+		struct sp_record_code code;
 	} u;
 };
 

@@ -446,6 +446,29 @@ static struct sp_encoded encode_unmap(struct sp_chunk_state *state,
 			      sizeof(fields) / sizeof(fields[0]));
 }
 
+static struct sp_encoded encode_code(struct sp_chunk_state *state, uint8_t *out,
+				     size_t room,
+				     const struct sp_record_code *r)
+{
+	struct frame f =
+		begin_record(out, room,
+			     sp_varint_bytes(r->frame.module) +
+				     sp_varint_bytes(r->frame.offset) +
+				     sp_varint_bytes(r->line) +
+				     sp_varint_bytes(r->function_bytes) +
+				     r->function_bytes + r->file_bytes);
+
+	if (!f.at)
+		return does_not_fit;
+	put_varint(&f, r->frame.module);
+	put_varint(&f, r->frame.offset);
+	put_varint(&f, r->line);
+	put_varint(&f, r->function_bytes);
+	put_bytes(&f, r->function, r->function_bytes);
+	put_bytes(&f, r->file, r->file_bytes);
+	return finish_record(state, &f, SP_RECORD_CODE);
+}
+
 struct sp_encoded sp_encode(struct sp_chunk_state *state, uint8_t *out,
 			    size_t room, const struct sp_record *record)
 {
@@ -478,6 +501,8 @@ struct sp_encoded sp_encode(struct sp_chunk_state *state, uint8_t *out,
 		return encode_map(state, out, room, &record->u.map);
 	case SP_RECORD_UNMAP:
 		return encode_unmap(state, out, room, &record->u.unmap);
+	case SP_RECORD_CODE:
+		return encode_code(state, out, room, &record->u.code);
 	/* Of the offline side: format/rewrite.h. */
 	case SP_RECORD_NAME:
 	case SP_RECORD_SYMBOL:

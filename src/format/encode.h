@@ -33,6 +33,7 @@ struct sp_record {
 		struct sp_record_asked asked;
 		struct sp_record_map map;
 		struct sp_record_unmap unmap;
+		struct sp_record_code code;
 	} u;
 };
 

@@ -498,6 +498,7 @@ enum sp_record_type {
 	SP_RECORD_FREE_ADDRESS = 14,
 	SP_RECORD_MAP = 15,
 	SP_RECORD_UNMAP = 16,
+	SP_RECORD_CODE = 17,
 };
 
 /* Flags of a MAP record. */
@@ -533,6 +534,13 @@ enum sp_mark_kind {
 /* A NAME's text; lines of a SYMBOL. */
 #define SP_FORMAT_NAME_MAX  32768u
 #define SP_FORMAT_LINES_MAX 64u
+
+/* Texts of a CODE record, each of them. */
+#define SP_FORMAT_CODE_TEXT_MAX 1024u
+
+/* The object that has no machine code: its frames are lines of a Python
+ * program, by numbers that CODE records explain. */
+#define SP_FORMAT_PYTHON "[python]"
 
 /* Flags of a MODULE record. */
 #define SP_MODULE_MAIN 1u /* the executable */

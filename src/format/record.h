@@ -209,6 +209,16 @@ struct sp_record_symbol {
 	size_t n_lines;                     /* 1..SP_FORMAT_LINES_MAX */
 };
 
+/* What a frame stands for that a program interprets. */
+struct sp_record_code {
+	struct sp_record_frame frame; /* as in a STACK */
+	uint64_t line;                /* 32 bits; 0: not known */
+	const char *function;
+	size_t function_bytes; /* 1..SP_FORMAT_CODE_TEXT_MAX */
+	const char *file;
+	size_t file_bytes; /* 0..SP_FORMAT_CODE_TEXT_MAX; 0: not known */
+};
+
 /* The check of a fixed structure: all of its bytes before `check`, which is
  * its last eight.  `kind` keeps one structure from passing for another. */
 uint64_t sp_format_check(uint64_t file_id, uint64_t kind, const void *data,

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "symbols/demangle.h"
+#include "symbols/home.h"
 
 static int take_name(struct sp_embedded *s, struct sp_blocks *blocks,
 		     const struct sp_record_name *r)
@@ -90,9 +91,41 @@ static int take_symbol(struct sp_embedded *s, struct sp_blocks *blocks,
 			 symbols, n);
 }
 
+/* A file knows the functions of a script by their names: two files may have
+ * one of the same name, so the file is their home. */
+static int take_code(struct sp_embedded *s, struct sp_blocks *blocks,
+		     const struct sp_record_code *r)
+{
+	struct sp_symbol symbol = {.line = (uint32_t)r->line,
+				   .is_embedded = true};
+	char *full;
+
+	symbol.function =
+		sp_blocks_text(blocks, r->function, r->function_bytes);
+	if (r->file_bytes)
+		symbol.file = sp_blocks_text(blocks, r->file, r->file_bytes);
+	if (!symbol.function || (r->file_bytes && !symbol.file))
+		return -ENOMEM;
+	/* A text may begin with a zero byte. */
+	if (!*symbol.function)
+		return 0;
+	full = sp_home_join(symbol.function, symbol.file, 0);
+	if (full)
+		symbol.identity = sp_blocks_text(blocks, full, strlen(full));
+	free(full);
+	if (!symbol.identity)
+		return -ENOMEM;
+	return add_frame(
+		s, blocks,
+		(struct sp_frame){(uint32_t)r->frame.module, r->frame.offset},
+		&symbol, 1);
+}
+
 int sp_embedded_take(struct sp_embedded *s, struct sp_blocks *blocks,
 		     const struct sp_decoded *record)
 {
+	if (record->type == SP_RECORD_CODE)
+		return take_code(s, blocks, &record->u.code);
 	return record->type == SP_RECORD_NAME
 		       ? take_name(s, blocks, &record->u.name)
 		       : take_symbol(s, blocks, record);

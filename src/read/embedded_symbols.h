@@ -11,8 +11,8 @@
 #include "model/profile.h"
 
 /*
- * The symbols that a profile file brings along (docs/format.md, NAME and
- * SYMBOL), on their way into the profile.  Zero-initialise.
+ * The symbols that a profile file brings along (docs/format.md, NAME, SYMBOL
+ * and CODE), on their way into the profile.  Zero-initialise.
  */
 struct sp_embedded {
 	struct sp_idmap names; /* ids to positions in `texts` */
@@ -29,8 +29,8 @@ struct sp_embedded {
 	struct sp_index index; /* of pointers */
 };
 
-/* A NAME or a SYMBOL.  What names nothing that came before is passed over.
- * Texts go into `blocks`.  0 or -ENOMEM. */
+/* A NAME, a SYMBOL or a CODE.  What names nothing that came before is passed
+ * over. Texts go into `blocks`.  0 or -ENOMEM. */
 int sp_embedded_take(struct sp_embedded *stored, struct sp_blocks *blocks,
 		     const struct sp_decoded *record);
 

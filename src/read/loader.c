@@ -79,15 +79,13 @@ static int take_info(struct sp_loader *l, const struct sp_record_info *r)
 	info.value = sp_blocks_text(&p->storage, r->value, r->value_bytes);
 	if (!info.key || !info.value)
 		return -ENOMEM;
-	if (strcmp(info.key, "command") == 0) {
-		if (!l->command) {
-			l->command = info.value;
-			l->command_bytes = r->value_bytes;
-		}
-		return 0;
+	if (strcmp(info.key, "command") != 0) {
+		if (!sp_loader_is_known_fact(l, &info))
+			p->infos[p->n_infos++] = info;
+	} else if (!l->command) {
+		l->command = info.value;
+		l->command_bytes = r->value_bytes;
 	}
-	if (!sp_loader_is_known_fact(l, &info))
-		p->infos[p->n_infos++] = info;
 	return 0;
 }
 
@@ -383,9 +381,10 @@ int sp_loader_take(struct sp_loader *l, const struct sp_decoded *d)
 		return take_unmap(l, &d->u.unmap);
 	case SP_RECORD_NAME:
 	case SP_RECORD_SYMBOL:
-		return l->p->has_no_code ? 0
-					 : sp_embedded_take(&l->stored,
-							    &l->p->storage, d);
+	case SP_RECORD_CODE:
+		if (l->p->has_no_code)
+			return 0;
+		return sp_embedded_take(&l->stored, &l->p->storage, d);
 	default:
 		return 0; /* of a later minor version */
 	}

@@ -142,7 +142,7 @@ class Profile:
                 4: self._thread, 5: self._thread_end, 6: self._sample,
                 7: self._free, 8: self._rss, 12: self._mark,
                 13: self._asked, 14: self._free_address, 15: self._map,
-                16: self._unmap}
+                16: self._unmap, 17: self._code}
         if kind == 3:
             take = {10: self._name, 11: self._symbol}
         while at < len(data) and data[at]:
@@ -309,6 +309,15 @@ class Profile:
         if len(text) > 32768:
             raise Damage("name")
         self.texts.setdefault(number, text)
+
+    def _code(self, p):
+        frame, line = (p.varint(0, ID_MAX), p.varint()), p.varint(0, ID_MAX)
+        function = p.take(p.varint(1, 1024))
+        file = p.rest()
+        if len(file) > 1024:
+            raise Damage("file")
+        if function[0]:
+            self.symbols.setdefault(frame, [(0, function, file or None, line)])
 
     def _symbol(self, p):
         frame = (p.varint(0, ID_MAX), p.varint())

@@ -219,6 +219,16 @@ static void put_mark(struct model_bytes *b, const struct sp_record_mark *r)
 	model_raw(b, r->name, r->name_bytes);
 }
 
+static void put_code(struct model_bytes *b, const struct sp_record_code *r)
+{
+	model_varint(b, r->frame.module);
+	model_varint(b, r->frame.offset);
+	model_varint(b, r->line);
+	model_varint(b, r->function_bytes);
+	model_raw(b, r->function, r->function_bytes);
+	model_raw(b, r->file, r->file_bytes);
+}
+
 void model_encode(struct model_bytes *out, struct model_chunk *chunk,
 		  const struct sp_record *record)
 {
@@ -272,6 +282,9 @@ void model_encode(struct model_bytes *out, struct model_chunk *chunk,
 		break;
 	case SP_RECORD_UNMAP:
 		put_unmap(&b, &record->u.unmap);
+		break;
+	case SP_RECORD_CODE:
+		put_code(&b, &record->u.code);
 		break;
 	case SP_RECORD_NAME:
 	case SP_RECORD_SYMBOL:

@@ -182,6 +182,21 @@ static const struct payload payloads[] = {
 	{SP_RECORD_UNMAP, "unmapping range", 5, {1, 0, UINT64_MAX, 1, 0}, 0},
 	{SP_RECORD_UNMAP, "unmapping thread", 5, {1, 0, 0, 1, BEYOND_U32}, 0},
 
+	/* module, offset, line, bytes of the function */
+	{SP_RECORD_CODE, NULL, 4, {0, 0, 0, 1}, 1},
+	{SP_RECORD_CODE,
+	 NULL,
+	 4,
+	 {UINT32_MAX, UINT64_MAX, UINT32_MAX, 1024},
+	 2048},
+	{SP_RECORD_CODE, "code module", 4, {BEYOND_U32, 0, 0, 1}, 1},
+	{SP_RECORD_CODE, "code module", 3, {1, 0, 0}, 0},
+	{SP_RECORD_CODE, "code line", 4, {1, 0, BEYOND_U32, 1}, 1},
+	{SP_RECORD_CODE, "code function", 4, {1, 0, 0, 0}, 5},
+	{SP_RECORD_CODE, "code function", 4, {1, 0, 0, 3}, 2},
+	{SP_RECORD_CODE, "code function", 4, {1, 0, 0, 1025}, 1100},
+	{SP_RECORD_CODE, "code file", 4, {1, 0, 0, 1024}, 2049},
+
 	/* Of a later version: passed over. */
 	{99, NULL, 2, {1, 2}, 50},
 	{255, NULL, 0, {0}, 0},

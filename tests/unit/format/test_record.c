@@ -318,6 +318,7 @@ static void assert_same(const struct sp_decoded *got,
 		break;
 	case SP_RECORD_MAP:
 	case SP_RECORD_UNMAP:
+	case SP_RECORD_CODE:
 	case SP_RECORD_NAME:
 	case SP_RECORD_SYMBOL:
 	case SP_RECORD_NONE:
