@@ -339,32 +339,6 @@ static void print_kill(uint64_t kind, bool is_known, bool is_elsewhere)
 				     : "not from the OOM killer");
 }
 
-/* From 3.12 on Python writes the names of its functions.  Which one it is can
- * be seen if its program is called so. */
-static void say_python(const char *path)
-{
-	char *real = realpath(path, NULL);
-	const char *slash = real ? strrchr(real, '/') : NULL;
-	unsigned int minor = UINT_MAX;
-
-	if (slash)
-		sscanf(slash, "/python3.%u", &minor);
-	if (minor < 12)
-		fprintf(stderr,
-			PROGRAM ": PYTHONMALLOC=malloc is set for the program; "
-				"Python 3.%u has no names for its functions "
-				"(3.12 and later have)\n",
-			minor);
-	else
-		fprintf(stderr,
-			PROGRAM ": PYTHONMALLOC=malloc PYTHONPERFSUPPORT=1 are "
-				"set for the program%s\n",
-			minor == UINT_MAX
-				? "; Python before 3.12 ignores the second"
-				: "");
-	free(real);
-}
-
 static int run_program(char **argv, const struct run_options *o)
 {
 	char path[SP_LAUNCH_PATH_MAX], run[RUN_BYTES];
@@ -386,7 +360,8 @@ static int run_program(char **argv, const struct run_options *o)
 	    sp_files_check(getenv("SAMPLEPROF_OUT"), &err) < 0)
 		return fail_run(&err, -ENOEXEC);
 	if (o->python && !o->quiet)
-		say_python(path);
+		fputs(PROGRAM ": PYTHONMALLOC=malloc is set for the program\n",
+		      stderr);
 	if (!name_run(run, since))
 		return sp_console_fail("not enough memory");
 	before = before ? strdup(before) : NULL;

@@ -66,9 +66,8 @@ static const struct sp_argument arguments[] = {
 	 "(default 100%)"},
 	FLAG("off", off, "sample nothing until `sampleprof ctl PID start`"),
 	FLAG("python", python,
-	     "see all of Python's objects (PYTHONMALLOC=malloc) and,\n"
-	     "from Python 3.12 on, the names of its functions\n"
-	     "(PYTHONPERFSUPPORT=1)"),
+	     "see all of Python's objects, those of its own arenas\n"
+	     "too: sets PYTHONMALLOC=malloc"),
 	FLAG("rss", rss,
 	     "as each process ends, show what its resident memory is\n"
 	     "made of, and put that into its profile"),
@@ -104,8 +103,8 @@ const struct sp_command_line run_line = {
 		 "                     name NAME\n"
 		 "  --off              sample nothing until `sampleprof ctl "
 		 "PID start`\n"
-		 "  --python           see all of Python's objects, and names "
-		 "of its functions\n"
+		 "  --python           see all of Python's objects, those of "
+		 "its arenas too\n"
 		 "  --rss              as each process ends, show what its "
 		 "resident memory is\n"
 		 "                     made of\n"
@@ -157,8 +156,7 @@ bool run_options_export(const struct run_options *o)
 		set_variable("SAMPLEPROF_FRACTION", o->fraction)) &&
 	       (!o->off || set_variable("SAMPLEPROF_START", "off")) &&
 	       export_ledger(o) &&
-	       (!o->python || (set_variable("PYTHONMALLOC", "malloc") &&
-			       set_variable("PYTHONPERFSUPPORT", "1")));
+	       (!o->python || set_variable("PYTHONMALLOC", "malloc"));
 }
 
 int run_options_export_labels(const struct run_options *o)

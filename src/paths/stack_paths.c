@@ -49,8 +49,11 @@ static int reserve_name(struct sp_stack_paths *s, size_t bytes)
 
 /* "module!function", "function" or "!function" */
 static int name_frame(struct sp_stack_paths *s, const struct sp_symbol *symbol,
-		      const struct sp_module *module, uint32_t *ret)
+		      const struct sp_module *in, uint32_t *ret)
 {
+	/* Functions of Python are in no module, as all of a script's. */
+	const struct sp_module *module =
+		in && strcmp(in->path, SP_FORMAT_PYTHON) == 0 ? NULL : in;
 	const bool is_program = !module || module->is_main;
 	const char *base = is_program ? "" : sp_text_base_name(module->path);
 	const char *function = symbol->is_fallback && !module ? ANONYMOUS

@@ -252,7 +252,8 @@ static enum sp_role role_of(const struct sp_see_through *rules,
 		return SP_ROLE_WRAPPER;
 	if (matches_name(rules->interpreter_names, name))
 		return SP_ROLE_INTERPRETER;
-	if (!*module && matches_name(rules->script_names, name))
+	if ((!*module || strcmp(module, SP_FORMAT_PYTHON) == 0) &&
+	    matches_name(rules->script_names, name))
 		return SP_ROLE_SCRIPT;
 	return is_nameless(name) ? SP_ROLE_NAMELESS : SP_ROLE_OWN;
 }
@@ -282,11 +283,13 @@ enum sp_role sp_see_through_role(const struct sp_see_through *rules,
 	return role;
 }
 
-/* The innermost function of the interpreter's that a script calls; n: none. */
+/* The innermost function of the interpreter's that a script calls; n: none.  A
+ * part of it may have no name. */
 static size_t find_interpreter(const enum sp_role *roles, size_t n)
 {
 	for (size_t i = 0; i + 1 < n; i++)
-		if (roles[i] == SP_ROLE_INTERPRETER &&
+		if ((roles[i] == SP_ROLE_INTERPRETER ||
+		     roles[i] == SP_ROLE_NAMELESS) &&
 		    roles[i + 1] == SP_ROLE_SCRIPT)
 			return i;
 	return n;
@@ -310,7 +313,10 @@ size_t sp_find_flat(enum sp_role *roles, size_t n,
 	size_t at = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (is_in_wrapper(roles, n, i, is_same_module, arg))
+		const bool is_for_script = interpreter < n && i < interpreter;
+
+		if (is_in_wrapper(roles, n, i, is_same_module, arg) ||
+		    (is_for_script && roles[i] == SP_ROLE_NAMELESS))
 			roles[i] = SP_ROLE_LIBRARY;
 		if (roles[i] < SP_ROLE_LIBRARY)
 			roles[i] = roles[i] != SP_ROLE_SCRIPT &&

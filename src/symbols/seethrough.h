@@ -47,7 +47,8 @@ typedef bool sp_same_module_fn(const void *arg, size_t a, size_t b);
  *
  * Functions of a script are in no module.  The innermost of them that calls a
  * module shows which module is the interpreter.  That module works for the
- * script's function, so its functions further in count as SP_ROLE_LIBRARY.  In
+ * script's function, so its functions further in count as SP_ROLE_LIBRARY, as
+ * do functions without a name of any module there.  In
  * a stack without a script they are the program's own, also in a program that
  * only links an interpreter.  Each of roles[] becomes what it is in this stack:
  * SP_ROLE_OWN, SP_ROLE_LIBRARY or SP_ROLE_ALLOCATOR.

@@ -171,6 +171,21 @@ static void note_linked(struct sp_view_notes *notes, const struct sp_profile *p)
 	putc('\n', notes->out);
 }
 
+static void note_python(struct sp_view_notes *notes, const struct sp_profile *p)
+{
+	const char *version = sp_profile_info(p, "python.unread");
+
+	if (!version || !*version)
+		return;
+	fputs("the functions of this Python have no names: sampleprof reads "
+	      "those of 3.11, 3.13 and 3.14, and this is ",
+	      sp_view_note(notes));
+	sp_text_print(notes->out, version);
+	fputs(strcmp(version, "3.12") == 0 ? "; python3 -X perf writes them\n"
+					   : "\n",
+	      notes->out);
+}
+
 /* Of a process that was running before. */
 static void note_attached(struct sp_view_notes *notes,
 			  const struct sp_profile *p)
@@ -511,6 +526,7 @@ void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,
 	note_lack(&notes, p);
 	note_empty_view(&notes, analysis);
 	note_diagnosis(&notes, p);
+	note_python(&notes, p);
 	note_linked(&notes, p);
 	note_attached(&notes, p);
 	note_programs(&notes, p);

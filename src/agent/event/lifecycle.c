@@ -30,6 +30,7 @@
 #include "agent/file/slots_copy.h"
 #include "agent/file/slots_total.h"
 #include "agent/file/stack.h"
+#include "agent/file/places.h"
 #include "agent/file/stacktab.h"
 #include "agent/file/writer.h"
 #include "agent/process/process.h"
@@ -129,6 +130,7 @@ static void reset_records(void)
 	sp_recorder_reset();
 	sp_livemaps_reset();
 	sp_stacktab_reset();
+	sp_places_reset();
 	sp_modules_reset();
 	sp_slots_reset();
 	sp_diag_reset();

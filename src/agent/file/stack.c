@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/file/stack.h"
 
+#include "agent/file/places.h"
 #include "agent/file/writer.h"
 #include "agent/sys/diag.h"
 #include "agent/unwind/cfi_index.h"
 #include "agent/unwind/framewalk.h"
 #include "agent/unwind/modules.h"
 #include "agent/unwind/peer.h"
+#include "agent/unwind/python.h"
 
 #include "agent/sys/poison.h"
 
@@ -29,8 +31,11 @@ static bool resolve_pcs(struct sp_lane *lane, void *const *pcs, unsigned int n,
 		/* The call is before the return address; a call at the very
 		 * end of an object must not fall into the next one. */
 		e = sp_modules_find(pc - 1, last);
-		if (e && e != last)
+		if (e && e != last) {
 			sp_writer_module(lane, e);
+			if (!e->was_asked_for_python)
+				sp_python_meet(e);
+		}
 		last = e;
 		is_permanent &= e && (watched || e->permanent);
 		lane->frames[i].module = e ? e->id : 0;
@@ -106,6 +111,8 @@ void sp_stack_walk(struct sp_lane *lane, unsigned int depth,
 		ret->n = depth;
 		ret->flags = SP_STACK_TRUNCATED;
 	}
+	if (sp_python_is_known())
+		ret->python = sp_python_walk(lane, walk, ret->n, &ret->hash);
 }
 
 void sp_stack_resolve(struct sp_lane *lane, unsigned int depth,
@@ -113,11 +120,16 @@ void sp_stack_resolve(struct sp_lane *lane, unsigned int depth,
 		      struct sp_stack_walk *walk)
 {
 	for (int attempt = 0; walk->n; attempt++) {
+		const bool knew_python = sp_python_is_known();
 		bool is_permanent =
 			resolve_pcs(lane, walk->pcs, walk->n, walk->unloads);
 
-		if (sp_modules_count() == walk->modules || attempt == RETRIES) {
+		if ((sp_modules_count() == walk->modules &&
+		     sp_python_is_known() == knew_python) ||
+		    attempt == RETRIES) {
 			walk->is_permanent = is_permanent;
+			if (walk->python)
+				sp_places_merge(lane, depth, walk);
 			return;
 		}
 		sp_stack_walk(lane, depth, frame, walk);

@@ -16,6 +16,8 @@ struct sp_stack_walk {
 	uint32_t flags; /* SP_STACK_* */
 	/* Of these and of the next one outside, if that was cut off. */
 	struct sp_walk_hash hash;
+	/* What Python runs in these frames, or NULL: of the lane. */
+	const struct sp_python *python;
 	unsigned int modules; /* that were known when it began */
 	uint32_t unloads;     /* sp_modules_unloads() then */
 	/* Of a resolved walk: all its frames are in objects that are never

@@ -26,6 +26,7 @@ static const size_t budgets[SP_ARENA_USES] = {
 	[SP_ARENA_CLASSES] = SP_ARENA_CLASSES_BYTES,
 	[SP_ARENA_LAWS] = 1u << 20,
 	[SP_ARENA_SHARERS] = 32u << 20,
+	[SP_ARENA_PYTHON] = 3u << 20,
 };
 static _Atomic size_t taken[SP_ARENA_USES]; /* never more than the budget */
 

@@ -14,6 +14,7 @@ enum sp_arena_use {
 	SP_ARENA_CLASSES, /* 8 MiB: size counts, by slot */
 	SP_ARENA_LAWS,    /* 1 MiB: periods that were ever in force */
 	SP_ARENA_SHARERS, /* 32 MiB: threads without a slot */
+	SP_ARENA_PYTHON,  /* 3 MiB: Python frames of last walks, by lane */
 	SP_ARENA_USES
 };
 

@@ -217,6 +217,16 @@ const ElfW(Sym) * sp_linkmap_symbol(const struct link_map *map,
 	return i ? &s.table[i] : NULL;
 }
 
+const void *sp_linkmap_variable(const struct link_map *map, const char *name)
+{
+	struct symbols s = symbols_of(map);
+	uint32_t i;
+
+	s.is_data = true;
+	i = find_symbol(map, &s, name, 0);
+	return i ? (const void *)(map->l_addr + s.table[i].st_value) : NULL;
+}
+
 void *sp_linkmap_find(const struct link_map *map, const char *name)
 {
 	const struct symbols s = symbols_of(map);

@@ -56,6 +56,9 @@ void *sp_linkmap_find(const struct link_map *map, const char *name);
 const ElfW(Sym) * sp_linkmap_symbol(const struct link_map *map,
 				    const char *name, const ElfW(Sym) * after);
 
+/* The variable of that name that `map` defines, or NULL. */
+const void *sp_linkmap_variable(const struct link_map *map, const char *name);
+
 /* The first definition behind this library in load order, which is what
  * RTLD_NEXT means for a preloaded one; *ret_provider (may be NULL) is the
  * object that defines it. */

@@ -96,6 +96,7 @@ struct sp_lane {
 	unsigned int walk;       /* which is the last */
 	struct sp_stack_bounds_known stacks[SP_STACK_BOUNDS_KNOWN];
 
+	struct sp_python *python; /* python.c; NULL: not needed so far */
 	void *caller; /* stack.c: of a stack that could not be walked */
 	struct sp_record_frame frames[SP_LANE_DEPTH];
 };

@@ -52,9 +52,8 @@ static struct sp_module_entry entries[MODULES_MAX];
 static _Atomic unsigned int n_entries;
 static _Atomic unsigned int count;
 static sp_inside_lock adding;
-/* Under `adding`. */
-static unsigned int last_id;
-static unsigned int next_reuse;
+static _Atomic uint32_t last_id;
+static unsigned int next_reuse; /* under `adding` */
 /* Where find_added begins. */
 static _Atomic unsigned int found;
 static struct range ranges[RANGES_MAX];
@@ -334,6 +333,11 @@ static bool fill_module(struct sp_module_entry *e,
 	return true;
 }
 
+uint32_t sp_modules_take_id(void)
+{
+	return atomic_fetch_add(&last_id, 1) + 1;
+}
+
 /* The caller holds `adding`.  NULL: not possible. */
 static struct sp_module_entry *add_module(const struct sp_loaded *loaded,
 					  const char *name, bool permanent)
@@ -347,7 +351,7 @@ static struct sp_module_entry *add_module(const struct sp_loaded *loaded,
 	}
 	if (!permanent)
 		watch_node(loaded->map);
-	id = ++last_id;
+	id = sp_modules_take_id();
 	atomic_store_explicit(&e->id, id, memory_order_release);
 	atomic_store_explicit(&count, id, memory_order_release);
 	if (e == &entries[n_entries])

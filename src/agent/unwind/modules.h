@@ -29,6 +29,7 @@ struct sp_module_entry {
 	bool has_holes; /* something else may be between its segments */
 	bool permanent; /* never unloaded */
 	bool is_go;     /* Go has made some of its code */
+	_Atomic bool was_asked_for_python;    /* python.h */
 	_Atomic(const struct link_map *) map; /* its node when last looked up */
 	const char *name;                     /* the loader's; our copy */
 	const char *path;              /* what the file has: the kernel's name
@@ -80,6 +81,9 @@ unsigned int sp_modules_count(void);
 /* Entries so far, and each of them; its id is 0 if its object is gone. */
 unsigned int sp_modules_entries(void);
 struct sp_module_entry *sp_modules_get(unsigned int index);
+
+/* An id that no object has, nor will have.  Context: sampled. */
+uint32_t sp_modules_take_id(void);
 
 /* The calling thread has left the adding of an entry for good (inside.h). */
 void sp_modules_give_left(void);

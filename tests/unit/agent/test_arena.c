@@ -89,6 +89,7 @@ TEST(budgets)
 		[SP_ARENA_CLASSES] = SP_ARENA_CLASSES_BYTES,
 		[SP_ARENA_LAWS] = 1u << 20,
 		[SP_ARENA_SHARERS] = 32u << 20,
+		[SP_ARENA_PYTHON] = 3u << 20,
 	};
 
 	for (unsigned int use = 0; use < SP_ARENA_USES; use++) {
