@@ -6,12 +6,12 @@
 
 /* Samples are objects that were allocated, and stand for all of them give or
  * take chance: exact totals that are out of all proportion are others'.  Where
- * the rows are of all that was allocated (`is_all`), too few are as wrong: one
+ * the rows are known to be of so many bytes at least, too few are as wrong: one
  * that was emptied would have every function be new. */
 static int check_sum(const char *path, const char *name,
 		     const struct sp_path_rows *rows, uint64_t alloc_bytes,
-		     uint64_t alloc_objects, uint64_t period_bytes, bool is_all,
-		     struct sp_error *err)
+		     uint64_t alloc_objects, uint64_t period_bytes,
+		     double least, struct sp_error *err)
 {
 	const double chance = 20 * (double)period_bytes;
 	const double bytes = (double)alloc_bytes;
@@ -22,8 +22,13 @@ static int check_sum(const char *path, const char *name,
 		samples += (double)rows->at[k].acc.samples;
 		sum += rows->at[k].acc.est_bytes;
 	}
+	if (!(least <= 2 * sum + chance))
+		return sp_error_set(err, -EINVAL, path,
+				    "%s does not add up: it has about %.3g "
+				    "bytes of at least %.3g",
+				    name, sum, least);
 	if (size <= bytes && samples <= (double)alloc_objects &&
-	    sum <= 2 * bytes + chance && (!is_all || bytes <= 2 * sum + chance))
+	    sum <= 2 * bytes + chance)
 		return 0;
 	return sp_error_set(
 		err, -EINVAL, path,
@@ -46,11 +51,15 @@ int sp_baseline_check(const char *path, const struct sp_summary *run,
 			"\"alloc_objects\" is more than "
 			"\"alloc_bytes\": each has a byte at least");
 	for (int v = 0; !code && v < SP_SUMMARY_VIEWS; v++) {
+		const double least = !run->has_rows[v]    ? 0
+				     : v == SP_VIEW_ALLOC ? (double)bytes
+							  : run->bytes[v].lo;
+
 		snprintf(name, sizeof(name), "views.%s",
 			 sp_view_name((enum sp_view)v));
 		code = check_sum(path, name, &run->rows[v], bytes,
 				 run->exact_alloc_objects, run->period_bytes,
-				 v == SP_VIEW_ALLOC && run->has_rows[v], err);
+				 least, err);
 	}
 	for (size_t i = 0; !code && i < run->n_phases; i++) {
 		const struct sp_phase_sum *p = &run->phases[i];
@@ -64,7 +73,7 @@ int sp_baseline_check(const char *path, const struct sp_summary *run,
 		code = check_sum(path, name, &p->rows,
 				 p->exact_alloc_bytes + p->slack_bytes,
 				 p->exact_alloc_objects + p->slack_bytes,
-				 run->period_bytes, false, err);
+				 run->period_bytes, 0, err);
 	}
 	return code;
 }

@@ -431,8 +431,10 @@ mutant("any_sum", BASELINE_CHECK, "test_refusals",
        "if (size >= 0 ||", program="test_baseline")
 # One without samples is a baseline like others.
 mutant("emptied", BASELINE_CHECK, "test_refusals",
-       "(!is_all || bytes <= 2 * sum + chance)", "(is_all || !is_all)",
+       "if (!(least <= 2 * sum + chance))", "if (least < 0)",
        program="test_baseline")
+mutant("emptied_live", BASELINE_CHECK, "test_refusals",
+       ": run->bytes[v].lo;", ": 0;", program="test_baseline")
 # A profile that lacks something has limits as one that does not; or it lacks
 # what was never to be sampled; or lost samples are hidden that chance does not
 # hide; or a row's share has limits of its own.

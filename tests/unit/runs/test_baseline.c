@@ -249,6 +249,8 @@ TEST(hand_made)
 	sp_paths_done(&paths);
 }
 
+#define NOTHING "{\"value\": 0, \"lo\": 0, \"hi\": 0}"
+
 static const struct {
 	const char *part, *by, *message;
 } cases[] = {
@@ -288,6 +290,14 @@ static const struct {
 	/* Twice what the samples stand for, and twenty periods, and a byte. */
 	{"\"alloc_bytes\": 500", "\"alloc_bytes\": 82121",
 	 "views.alloc does not add up"},
+	/* The same of live bytes: the lower limit is 20 periods and a byte. */
+	{"\"alloc_objects\": 1}], \"views\": {",
+	 "\"alloc_objects\": 1, \"peak_bytes\": " NOTHING
+	 ", \"temporary_bytes\": " NOTHING
+	 ", \"live_bytes\": {\"value\": 90000, \"lo\": 81921, "
+	 "\"hi\": 99999}}], \"views\": {\"peak\": [], "
+	 "\"temporary\": [], \"live\": [], ",
+	 "views.live does not add up: it has about 0 bytes of at least"},
 	{"[1, 100]", "[1, 100, 200, 1e9, 1, 1, 40, 1, 1]", "are no sums"},
 	{"\"alloc_objects\": 1",
 	 "\"alloc_objects\": 1, \"phases\": {\"a\": {\"alloc_bytes\": 501, "
