@@ -64,7 +64,10 @@ void sp_selection_judge(const struct sp_selection *selection,
 	sums->is_measured = sp_selection_is_measured(selection);
 	sums->is_unknown = is_of_moment && !whole.has_rest &&
 			   sp_whole_is_unknown_at(&whole, at_ns);
-	sums->is_least = is_of_moment && sp_whole_is_least_at(&whole, at_ns);
+	/* Whose free was lost may have been temporary. */
+	sums->is_least =
+		(is_of_moment && sp_whole_is_least_at(&whole, at_ns)) ||
+		(selection->view == SP_VIEW_TEMPORARY && whole.lacks_frees);
 }
 
 struct sp_acc sp_selection_terms(const struct sp_selection *selection,

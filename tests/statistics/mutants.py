@@ -311,6 +311,9 @@ mutant("no_moment", PEAK, "test_nobody_chooses",
        "c->best.height > 0 || !(all > c->without)", "true",
        program="test_peak")
 # Those that chose a moment measure it, too.
+mutant("temporary_without_frees", SUMS, "test_temporary_without_frees",
+       "(selection->view == SP_VIEW_TEMPORARY &&", "(false &&",
+       program="test_analysis")
 mutant("choosers_measure", SUMS, "peaks",
        "selection->peak_ns != SP_NEVER;", "false;", program="simulated")
 # A sample that measures stands for as much as one of all.

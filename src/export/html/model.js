@@ -346,14 +346,15 @@ class Model extends Code {
 		this.isMeasured = choice.view === 'peak' &&
 			this.data.peak_is_measured;
 		const {processes, processes_lacking: lacking, discarded,
-			lost_samples: lost} = this.data.whole;
+			lost_samples: lost, lost_frees: lostFrees} = this.data.whole;
 		const isOfMoment =
 			!['alloc', 'temporary'].includes(choice.view);
 
 		this.isUnknown = this.isUnknownAt(choice) &&
 			!(processes > 1 && lacking && lacking < processes);
 		this.isLeast = this.isUnknownAt(choice) ||
-			isOfMoment && discarded && lost;
+			isOfMoment && discarded && lost ||
+			choice.view === 'temporary' && lostFrees;
 		const parts = this.partsOfChoice;
 
 		for (let p = 0; p < this.nPaths; p++) {

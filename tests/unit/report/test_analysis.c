@@ -114,6 +114,23 @@ TEST_BETWEEN(temporary, setup, fixture_teardown)
 	assert_samples(ask(*test_state, SP_VIEW_TEMPORARY)->view, 0, 0, 7);
 }
 
+/* Whose free was lost may have been temporary: there may be more. */
+TEST_OF(struct fixture *x, temporary_without_frees, setup, fixture_teardown)
+{
+	const struct sp_analysis *a = ask(x, SP_VIEW_TEMPORARY);
+
+	assert_true(isfinite(sp_estimate_bytes(&a->how, &a->view->all).hi));
+	x->profile.losses[SP_LOSS_FREE_DROPPED] = x->profile.n_samples;
+	a = ask(x, SP_VIEW_TEMPORARY);
+	assert_true(isinf(sp_estimate_bytes(&a->how, &a->view->all).hi) ||
+		    sp_estimate_bytes(&a->how, &a->view->all).hi ==
+			    a->population.most_bytes);
+	assert_true(sp_estimate_bytes(&a->how, &a->view->all).lo > 0);
+	/* what was allocated is as known as before */
+	a = ask(x, SP_VIEW_ALLOC);
+	assert_false(a->view->all.is_least);
+}
+
 /* A subset is one of every figure but of the population. */
 TEST_OF(struct fixture *x, subset, setup, fixture_teardown)
 {
