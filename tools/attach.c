@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "attach/attach.h"
+#include "base/brought.h"
 #include "base/parse.h"
+#include "control/brought.h"
 #include "control/kept.h"
 #include "control/target.h"
 #include "text/text.h"
@@ -371,6 +373,17 @@ static void print_recorded(uint64_t pid, const char *path)
 	}
 }
 
+static void print_brought(uint64_t pid)
+{
+	char what[SP_BROUGHT_TEXT];
+
+	if (!sp_brought_by_process(pid, what))
+		return;
+	fputs("note: this program brings its own allocator (", stdout);
+	sp_text_print(stdout, what);
+	fputs("),\n" SP_BROUGHT_ADVICE "\n", stdout);
+}
+
 static int attach_process(struct attached *at, const struct attach_options *o)
 {
 	const uint64_t pid = at->pid;
@@ -397,6 +410,7 @@ static int attach_process(struct attached *at, const struct attach_options *o)
 	printf("thread %" PRIu64 " was stopped for %s\n", done.thread,
 	       sp_text_duration(done.stopped_ns).text);
 	print_before(&done);
+	print_brought(pid);
 	return sp_console_finish();
 }
 

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/brought.h"
 #include "base/clock.h"
 #include "base/parse.h"
 #include "control/death.h"
@@ -67,6 +68,16 @@ static int preload_library(struct sp_error *err)
 	return r;
 }
 
+static void print_brought(const struct sp_profile *p)
+{
+	if (!p->brought)
+		return;
+	fputs(PROGRAM ": note: this program brings its own allocator (",
+	      stderr);
+	sp_text_print(stderr, p->brought);
+	fputs("),\n" PROGRAM ": " SP_BROUGHT_ADVICE "\n", stderr);
+}
+
 static void print_figures(const struct sp_analysis *a, const char *program)
 {
 	const struct sp_profile *p = a->profile;
@@ -80,6 +91,7 @@ static void print_figures(const struct sp_analysis *a, const char *program)
 	}
 	if (p->has_unseen && !p->exact_alloc_objects) {
 		fputs("no allocation was seen\n", stderr);
+		print_brought(p);
 		return;
 	}
 	fprintf(stderr, "%s%s in %s allocation%s%s; %s sample%s",
@@ -127,6 +139,7 @@ static void print_figures(const struct sp_analysis *a, const char *program)
 			       sp_estimate_bytes(&a->how, &a->live->all),
 			       a->live->all.all.samples, a->how.confidence);
 	putc('\n', stderr);
+	print_brought(p);
 }
 
 static void print_largest(const struct recordings *all)

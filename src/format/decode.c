@@ -542,6 +542,15 @@ enum sp_decode_result sp_decode_next(struct sp_chunk_state *state,
 	return SP_DECODE_RECORD;
 }
 
+uint32_t sp_decode_innermost(const struct sp_decoded *stack)
+{
+	struct sp_slice s = {
+		stack->u.stack.frames,
+		stack->u.stack.frames + stack->u.stack.frames_bytes, false};
+
+	return stack->u.stack.n_frames ? (uint32_t)sp_slice_varint(&s) : 0;
+}
+
 void sp_decode_frames(const struct sp_decoded *stack,
 		      struct sp_record_frame *out)
 {

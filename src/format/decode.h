@@ -60,6 +60,9 @@ enum sp_decode_result sp_decode_next(struct sp_chunk_state *state,
 				     const uint8_t *chunk, size_t chunk_bytes,
 				     size_t *offset, struct sp_decoded *ret);
 
+/* The module of the first frame of a decoded STACK; 0: it has none. */
+uint32_t sp_decode_innermost(const struct sp_decoded *stack);
+
 /* Unpack the frames of a decoded STACK into out[0..n_frames). */
 void sp_decode_frames(const struct sp_decoded *stack,
 		      struct sp_record_frame *out);

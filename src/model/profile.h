@@ -57,6 +57,7 @@ struct sp_stack {
 	uint32_t id;    /* file's id, unique */
 	uint32_t flags; /* SP_STACK_* of format/layout.h */
 	uint32_t n_frames;
+	uint32_t innermost;      /* module of the first frame; 0: none */
 	struct sp_frame *frames; /* innermost first */
 };
 
@@ -312,8 +313,12 @@ struct sp_profile {
 	uint64_t exact_alloc_bytes;
 	uint64_t exact_alloc_objects;
 	uint64_t missing_bytes_max;
-	/* Not all of what allocates came by the library: INFO `unseen`. */
+	/* Not all of what allocates came by the library: INFO `unseen`, or...
+	 */
 	bool has_unseen;
+	/* An allocator that a file brings along, and which maps memory, is not
+	 * seen: "jemalloc in FILE"; else NULL. */
+	const char *brought;
 	uint64_t threads; /* threads that allocated */
 	/* Exact totals by size class.  They may lag behind the process totals
 	 * when the process was killed or runs: see class_slack_bytes. */

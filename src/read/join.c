@@ -273,6 +273,8 @@ static void add_totals(struct sp_join *j, size_t i,
 	sp_sat_add(&p->exact_alloc_objects, file->exact_alloc_objects);
 	sp_sat_add(&p->missing_bytes_max, file->missing_bytes_max);
 	p->has_unseen |= file->has_unseen;
+	if (!p->brought)
+		p->brought = file->brought;
 	add_whole(p, file);
 	sp_sat_add(&p->unsampled_bytes, file->unsampled_bytes);
 	sp_sat_add(&p->unsampled_objects, file->unsampled_objects);

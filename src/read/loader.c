@@ -126,6 +126,7 @@ static int take_stack(struct sp_loader *l, const struct sp_decoded *d)
 
 	if (!s)
 		return -ENOMEM;
+	s->innermost = sp_decode_innermost(d);
 	if (s->frames || l->p->has_no_code)
 		return 0;
 	s->frames = sp_blocks_get(&l->p->storage, n * sizeof(*s->frames));
@@ -290,8 +291,6 @@ static int take_mark(struct sp_loader *l, const struct sp_record_mark *r)
 		       ? -ENOMEM
 		       : sp_marks_add(&l->marks, r);
 }
-
-/* ---- mappings ---- */
 
 static int take_map(struct sp_loader *l, const struct sp_record_map *r)
 {

@@ -53,6 +53,11 @@ int sp_loader_end_records(struct sp_loader *loader);
 
 /* The exact totals, once all else is there, of a profile of mappings: they have
  * no sizes by class, and no phases with totals of their own. */
+/* Find an allocator that one of the modules brings along, and that is not seen:
+ * what maps memory by itself is looked at.  Before the mappings are played.  0
+ * or -ENOMEM. */
+int sp_loader_find_brought(struct sp_loader *loader);
+
 void sp_loader_set_mapped_totals(const struct sp_loader *loader);
 
 /* Facts that grow are written again, as a whole, and records come in any order:

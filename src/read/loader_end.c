@@ -97,6 +97,6 @@ void sp_loader_set_end(struct sp_loader *l)
 	set_end(p, l->reader);
 	set_whole(l);
 	p->has_unseen = sp_profile_info(p, "unseen") ||
-			sp_profile_info(p, "allocator.missed");
+			sp_profile_info(p, "allocator.missed") || p->brought;
 	take_fact(p, "time_error_ns", &p->time_error_ns);
 }

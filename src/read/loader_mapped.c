@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Mappings as samples of a profile that is of these. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/saturate.h"
@@ -39,6 +40,8 @@ int sp_loader_end_records(struct sp_loader *l)
 {
 	const bool is_wanted = l->p->samples_of != SP_SAMPLES_ALLOCATED;
 
+	if (!is_wanted && sp_loader_find_brought(l))
+		return -ENOMEM;
 	return sp_mappings_play(&l->mappings, is_wanted ? add_part : NULL, l,
 				&l->p->mapped);
 }

@@ -54,6 +54,15 @@ int sp_mappings_end(struct sp_mappings *m, const struct sp_record_unmap *r)
 	return add_call(m, &call);
 }
 
+void sp_mappings_each_made(const struct sp_mappings *m,
+			   void (*fn)(void *arg, const struct sp_span *made),
+			   void *arg)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (!m->calls[i].is_end)
+			fn(arg, &m->calls[i].span);
+}
+
 static int compare_calls(const void *a, const void *b)
 {
 	const struct sp_span *x = &((const struct sp_mapping_call *)a)->span;

@@ -25,6 +25,11 @@ int sp_mappings_add(struct sp_mappings *mappings, const struct sp_record_map *r,
 int sp_mappings_end(struct sp_mappings *mappings,
 		    const struct sp_record_unmap *r);
 
+/* What was mapped by each call, before they are played. */
+void sp_mappings_each_made(const struct sp_mappings *mappings,
+			   void (*fn)(void *arg, const struct sp_span *made),
+			   void *arg);
+
 /* A part of a mapping that ended as one, at gone_ns, or did not: SP_NEVER.  0,
  * or a negative errno, which ends the play. */
 typedef int sp_mapping_fn(void *arg, const struct sp_span *part,

@@ -454,6 +454,8 @@ static int make_ledger(struct maker *m, struct sp_error *err)
 	int r;
 
 	l->why_unseen = why_unseen(m->options->pid);
+	if (!l->why_unseen)
+		sp_brought_by_process(m->options->pid, l->brought);
 	r = sp_target_open(&m->target, m->options->pid, err);
 	if (r == -ETIMEDOUT)
 		return r;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "control/brought.h"
 #include "format/layout.h"
 #include "report/ledgers.h"
 #include "resident/absent.h"
@@ -67,8 +68,9 @@ struct sp_rss_ledger {
 	bool has_profile, has_objects;
 	/* Why the library sees no allocation of it: a sentence; or NULL. */
 	const char *why_unseen;
-	bool was_asked;     /* the allocator has answered */
-	bool is_unreadable; /* the memory of the process */
+	char brought[SP_BROUGHT_TEXT]; /* sp_brought_by_process(), or "" */
+	bool was_asked;                /* the allocator has answered */
+	bool is_unreadable;            /* the memory of the process */
 	bool is_32_bit;
 	uint64_t waited_ns;    /* how long for the answer, at most */
 	bool is_stopped;       /* so it was not asked */

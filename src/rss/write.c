@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/brought.h"
 #include "rss/ledger.h"
 #include "text/lack.h"
 #include "text/json.h"
@@ -276,6 +277,17 @@ static void note_unseen(FILE *out, const struct sp_rss_ledger *l)
 	sp_style_print_note(out, text);
 }
 
+static void note_brought(FILE *out, const struct sp_rss_ledger *l)
+{
+	char text[sizeof(l->brought) + 200];
+
+	snprintf(text, sizeof(text),
+		 "this program brings its own allocator "
+		 "(%s), " SP_BROUGHT_ADVICE,
+		 l->brought);
+	sp_style_print_note(out, text);
+}
+
 static const char *const before_notes[] = {
 	[SP_UNSEEN_FORK] =
 		"the row \"heap: alive, as requested\" lacks what the parent "
@@ -294,6 +306,8 @@ static const char *const before_notes[] = {
 /* Why the heap is not known better, and what to do. */
 static void print_heap_notes(FILE *out, const struct sp_rss_ledger *l)
 {
+	if (*l->brought)
+		note_brought(out, l);
 	if (l->why_unseen)
 		note_unseen(out, l);
 	else if (!l->has_profile)

@@ -28,3 +28,8 @@ void sp_view_note_unnamed(struct sp_view_notes *notes,
 void sp_view_note_runtime(struct sp_view_notes *notes,
 			  const struct sp_profile *profile,
 			  const struct sp_aggregate *aggregate);
+
+/* A note on an allocator that the program brings along, and that is not seen.
+ */
+void sp_view_note_brought(struct sp_view_notes *notes,
+			  const struct sp_profile *profile);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/brought.h"
 #include "text/text.h"
 #include "view/view_note.h"
 
@@ -120,4 +121,14 @@ void sp_view_note_runtime(struct sp_view_notes *notes,
 			print_mapped(notes->out, profile);
 		putc('\n', notes->out);
 	}
+}
+
+void sp_view_note_brought(struct sp_view_notes *notes,
+			  const struct sp_profile *p)
+{
+	if (!p->brought)
+		return;
+	fputs("this program brings its own allocator (", sp_view_note(notes));
+	sp_text_print(notes->out, p->brought);
+	fputs("), " SP_BROUGHT_ADVICE "\n", notes->out);
 }

@@ -80,7 +80,7 @@ static void note_no_samples(struct sp_view_notes *notes,
 	uint64_t period = 1;
 	FILE *out;
 
-	if (sp_profile_samples(p) || p->is_cut)
+	if (sp_profile_samples(p) || p->is_cut || p->brought)
 		return;
 	out = sp_view_note(notes);
 	if (!p->exact_alloc_bytes) {
@@ -525,6 +525,7 @@ void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,
 		note_no_mapping(&notes, p);
 	note_lack(&notes, p);
 	note_empty_view(&notes, analysis);
+	sp_view_note_brought(&notes, p);
 	note_diagnosis(&notes, p);
 	note_python(&notes, p);
 	note_linked(&notes, p);
