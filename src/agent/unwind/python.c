@@ -21,6 +21,7 @@
 
 #define TEXT_PRINTED 64u /* bytes of a text that tell it from others */
 #define TABLE_MAX    65536u
+#define STEPS_MAX    20000u /* frames of Python */
 
 /* Frames of these owners are the loop's own. */
 #define OWNER_LOOP 3u
@@ -286,13 +287,17 @@ static void follow_records(struct sp_python *python, const struct sp_walk *walk,
 static void follow_frames(struct sp_python *python, const struct sp_walk *walk,
 			  unsigned int n, uintptr_t frame)
 {
-	unsigned int i = 0, from = 0;
+	unsigned int i = 0, from = 0, steps = 0;
 
-	while (frame && is_readable(python, frame,
-				    interpreter.layout.frame_owner + 1u)) {
+	/* Those beyond the depth are passed over: whose the others are is known
+	 * at the end. */
+	while (frame && steps++ < STEPS_MAX &&
+	       is_readable(python, frame,
+			   interpreter.layout.frame_owner + 1u)) {
 		if (byte_at(frame + interpreter.layout.frame_owner) <
 		    OWNER_LOOP) {
-			if (!take_frame(python, frame))
+			if (python->n < SP_LANE_DEPTH &&
+			    !take_frame(python, frame))
 				break;
 		} else {
 			if (!find_c_frame(walk, n, frame, &i))
