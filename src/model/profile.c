@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/bisect.h"
@@ -60,6 +61,16 @@ void sp_profile_free(struct sp_profile *profile)
 	free(profile->embedded);
 	free(profile->parts);
 	free(profile);
+}
+
+bool sp_profile_is_of_this_host(const struct sp_profile *profile)
+{
+	char host[256] = "";
+
+	if (!profile->host || !profile->host[0])
+		return true;
+	return gethostname(host, sizeof(host) - 1) == 0 &&
+	       strcmp(host, profile->host) == 0;
 }
 
 const struct sp_module *sp_profile_module(const struct sp_profile *profile,

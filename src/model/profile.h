@@ -491,6 +491,9 @@ uint64_t sp_stack_hash(uint64_t key, const struct sp_stack *stack);
 
 void sp_profile_free(struct sp_profile *profile);
 
+/* Did the process run on this machine, as far as is known? */
+bool sp_profile_is_of_this_host(const struct sp_profile *profile);
+
 /* The module with that id, or NULL. */
 const struct sp_module *sp_profile_module(const struct sp_profile *profile,
 					  uint32_t id);

@@ -25,16 +25,6 @@
 
 #define FILE_BYTES_MAX ((off_t)1 << 30)
 
-static bool is_of_this_host(const struct sp_profile *profile)
-{
-	char host[256] = "";
-
-	if (!profile->host || !profile->host[0])
-		return true;
-	return gethostname(host, sizeof(host) - 1) == 0 &&
-	       strcmp(host, profile->host) == 0;
-}
-
 /* NULL: the file belongs to the profile; else why not. */
 static const char *why_not(const struct sp_profile *profile,
 			   const struct stat *st)
@@ -139,7 +129,7 @@ int sp_jitmap_open(struct sp_jitmap *map, const struct sp_profile *profile)
 	char path[64];
 	int r;
 
-	if (!is_of_this_host(profile))
+	if (!sp_profile_is_of_this_host(profile))
 		return 0;
 	snprintf(path, sizeof(path), "/tmp/perf-%" PRIu64 ".map", profile->pid);
 	r = add_file(map, profile, path, false);

@@ -122,6 +122,18 @@ static void print_lines(struct list *list, const struct sp_sourcefile *source,
 	}
 }
 
+/* A file of Python's own, on the machine where it ran: all that a false profile
+ * could show is another program in Python. */
+static bool is_script_here(const struct sp_listing *l,
+			   const struct sp_profile *profile)
+{
+	const size_t n = strlen(l->file);
+
+	return strcmp(l->function->module, SP_FORMAT_PYTHON) == 0 && n > 3 &&
+	       strcmp(l->file + n - 3, ".py") == 0 &&
+	       sp_profile_is_of_this_host(profile);
+}
+
 /* Does the profile alone name its file? */
 static bool is_embedded(const struct sp_listing *l)
 {
@@ -146,8 +158,11 @@ static void print_listing(struct list *list, const struct sp_aggregate *a,
 	sp_lines_print_name(list->out, l->file ? l->file : "an unknown file");
 	/* A profile must not choose which files are read. */
 	if (l->file)
-		sp_sourcefile_new(l->file, source_path, !is_embedded(l),
-				  &source, &err);
+		sp_sourcefile_new(
+			l->file, source_path,
+			!is_embedded(l) ||
+				is_script_here(l, a->analysis->profile),
+			&source, &err);
 	if (l->file && !source)
 		fprintf(list->out, ": %s", err.message);
 	else if (source && sp_sourcefile_changed_ns(source) >

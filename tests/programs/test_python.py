@@ -255,6 +255,9 @@ class Python(harness.Case):
         self.assertEqual(found["module"], "[python]")
         self.assertEqual(os.path.basename(found["file"]), "program.py")
         self.assertGreaterEqual(found["flat_bytes"]["value"], 75002)
+        # Its own source, which the profile names, is read.
+        done = harness.run_report("list", "py::deep", profile.path)
+        self.assertIn(b"return deep(times, n)", done.stdout)
         # Two of one name on different lines of texts are one, in one "file".
         made = profile.function("py::made")
         self.assertGreaterEqual(made["flat_bytes"]["value"], 88002)
