@@ -267,14 +267,19 @@ static int add_to_path(struct builder *b, struct sp_aggregate_stack *stack,
 	return append_row(b, row, is_foreign);
 }
 
-/* The heaviest stack says on which line of a function most happens. */
+/* The heaviest stack says on which line of a function most happens; of stacks
+ * that are as heavy, in whatever order they come, the one with the first line.
+ */
 static void note_line(struct builder *b, size_t index,
 		      const struct sp_symbol *symbol, double bytes)
 {
 	struct sp_aggregate_function *f = &b->aggregate->functions[index];
+	const bool is_first =
+		bytes == b->visits[index].heaviest && symbol->line < f->line &&
+		symbol->file && f->file && !strcmp(symbol->file, f->file);
 
 	if (b->aggregate->granularity == SP_BY_LINE ||
-	    !(bytes > b->visits[index].heaviest))
+	    !(bytes > b->visits[index].heaviest || is_first))
 		return;
 	b->visits[index].heaviest = bytes;
 	f->file = symbol->file;

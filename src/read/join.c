@@ -8,30 +8,10 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/hash.h"
 #include "base/saturate.h"
 #include "model/whole.h"
 
 /* ---- one file ---- */
-
-/* The number of a line of Python code is of one process: what the line is
- * called is the same in all of them. */
-static uint64_t place_of(const struct sp_profile *file, struct sp_frame frame)
-{
-	const struct sp_embedded_frame *e = sp_embedded_find(file, frame);
-	const struct sp_symbol *symbol = e ? e->symbols.symbol : NULL;
-	uint64_t h = sp_hash_word(0, symbol ? symbol->line : frame.offset);
-
-	if (!symbol)
-		h = sp_hash_word(sp_hash_word(h, file->pid),
-				 file->start_unix_ns);
-	else if (symbol->file)
-		h = sp_hash_bytes(h, symbol->file, strlen(symbol->file));
-	if (symbol)
-		h = sp_hash_bytes(h, symbol->identity,
-				  strlen(symbol->identity));
-	return h >> 3; /* within the module */
-}
 
 /* The frame of a file in the profile's terms. */
 static struct sp_frame map_frame(const struct sp_profile *file,
@@ -40,8 +20,6 @@ static struct sp_frame map_frame(const struct sp_profile *file,
 {
 	const struct sp_module *m = sp_profile_module(file, frame.module);
 
-	if (m && strcmp(m->path, SP_FORMAT_PYTHON) == 0)
-		frame.offset = place_of(file, frame);
 	if (frame.module)
 		frame.module = m ? module_ids[m - file->modules]
 				 : SP_CODEMAP_NO_MODULE;

@@ -2,6 +2,7 @@
 #include "agent/file/places.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 
 #include "agent/file/chunks.h"
 #include "agent/file/idtable.h"
@@ -9,15 +10,27 @@
 #include "agent/sys/diag.h"
 #include "agent/unwind/modules.h"
 #include "agent/unwind/python.h"
+#include "base/hash.h"
 
 #include "agent/sys/poison.h"
 
-/* Numbers of places, in the one segment that permanent records are in.  Threads
- * that meet a new place at the same moment both give it a number. */
+/*
+ * A place is a line of a function, by a hash of what it is called: the same in
+ * all processes.  Which of them the file has is in a table; in front of that is
+ * what was found last, so that a place has to be named once.
+ *
+ * I1  The two words of a pair prove each other: the first is the key exclusive-
+ *     or the second, the place.  No place is 0.
+ */
 static struct sp_idtable table;
-static _Atomic uint32_t last_number;
 
-#define FOR_GOOD 1u /* any but 0 */
+#define PAIRS    4096u /* a power of two */
+#define FOR_GOOD 1u    /* the segment of all permanent records */
+#define WRITTEN  1u
+
+static struct {
+	_Atomic uint64_t check, place;
+} pairs[PAIRS];
 
 /* An object where no address is, so that no place of another one is near. */
 static struct sp_module_entry object = {
@@ -39,49 +52,79 @@ static void write_object(struct sp_lane *lane)
 	sp_writer_module(lane, &object);
 }
 
-/* 0: there is no room in the file. */
-static uint32_t write_place(struct sp_lane *lane,
-			    const struct sp_python_frame *frame)
+static uint64_t hash_name(const struct sp_python_name *name)
+{
+	uint64_t h = sp_hash_word(name->function_bytes, name->line);
+
+	h = sp_hash_bytes(h, name->function, name->function_bytes);
+	h = sp_hash_bytes(h, name->file, name->file_bytes);
+	return h >> 2 | 1; /* within the object */
+}
+
+static bool write_place(struct sp_lane *lane, uint64_t place,
+			const struct sp_python_name *name)
 {
 	struct sp_record r = {.type = SP_RECORD_CODE};
-	const uint32_t number = atomic_fetch_add(&last_number, 1) + 1;
+
+	r.u.code = (struct sp_record_code){
+		.frame = {object.id, place},
+		.line = name->line,
+		.function = name->function,
+		.function_bytes = name->function_bytes,
+		.file = name->file,
+		.file_bytes = name->file_bytes,
+	};
+	return sp_writer_append(lane, &r);
+}
+
+/* Of a frame that is not in a pair; 0: it has no name, or no room. */
+static uint64_t find_place(struct sp_lane *lane,
+			   const struct sp_python_frame *frame)
+{
 	struct sp_python_name name;
+	struct sp_idtable_key key;
+	uint64_t place;
 
 	if (!sp_python_name(lane, frame, &name))
 		return 0;
-	r.u.code = (struct sp_record_code){
-		.frame = {object.id, number},
-		.line = name.line,
-		.function = name.function,
-		.function_bytes = name.function_bytes,
-		.file = name.file,
-		.file_bytes = name.file_bytes,
-	};
-	if (number == 0 || !sp_writer_append(lane, &r)) {
+	place = hash_name(&name);
+	key = sp_idtable_key(&table, 0, 0, place, 0);
+	if (sp_idtable_find(&table, &key, FOR_GOOD))
+		return place;
+	if (!write_place(lane, place, &name)) {
 		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
 		return 0;
 	}
-	return number;
+	sp_idtable_put(&table, &key, WRITTEN, FOR_GOOD);
+	return place;
 }
 
-static uint32_t place_of(struct sp_lane *lane,
+static uint64_t place_of(struct sp_lane *lane,
 			 const struct sp_python_frame *frame)
 {
-	const struct sp_idtable_key key = sp_idtable_key(
-		&table, 0, 0, frame->print, sp_python_line(lane, frame));
-	uint32_t number = sp_idtable_find(&table, &key, FOR_GOOD);
+	const uint64_t key =
+		sp_idtable_key(&table, 0, 0, frame->print, frame->unit).check;
+	const size_t i = (key >> 40) % PAIRS;
+	uint64_t place =
+		atomic_load_explicit(&pairs[i].place, memory_order_relaxed);
 
-	if (number)
-		return number;
-	number = write_place(lane, frame);
-	if (number)
-		sp_idtable_put(&table, &key, number, FOR_GOOD);
-	return number;
+	if (place &&
+	    (atomic_load_explicit(&pairs[i].check, memory_order_relaxed) ^
+	     place) == key)
+		return place;
+	place = find_place(lane, frame);
+	if (place) {
+		atomic_store_explicit(&pairs[i].check, key ^ place,
+				      memory_order_relaxed);
+		atomic_store_explicit(&pairs[i].place, place,
+				      memory_order_relaxed);
+	}
+	return place;
 }
 
-/* The number of each Python frame goes where its hash was, 0 if the file has no
+/* The place of each Python frame goes where its hash was, 0 if the file has no
  * room.  Returns how many have one. */
-static unsigned int number_frames(struct sp_lane *lane)
+static unsigned int place_frames(struct sp_lane *lane)
 {
 	struct sp_python *python = lane->python;
 	unsigned int n = 0;
@@ -100,7 +143,7 @@ void sp_places_merge(struct sp_lane *lane, unsigned int depth,
 	unsigned int from = walk->n, i = python->n, to;
 
 	write_object(lane);
-	to = walk->n + number_frames(lane);
+	to = walk->n + place_frames(lane);
 	if (to > depth)
 		walk->flags = SP_STACK_TRUNCATED;
 	walk->n = to < depth ? to : depth;

@@ -4,8 +4,8 @@
 #include "agent/file/stack.h"
 
 /*
- * The lines of a program that is interpreted, as frames of a stack: numbers
- * that the file explains once.
+ * The lines of a program that is interpreted, as frames of a stack, which the
+ * file explains once.
  */
 
 /*

@@ -412,10 +412,10 @@ static int32_t take_step(const uint8_t **at, const uint8_t *end,
 
 #define FORM_NO_LINE 15u
 
-uint32_t sp_python_line(struct sp_lane *lane,
+/* 0: not known. */
+static uint32_t line_of(struct sp_python *python,
 			const struct sp_python_frame *frame)
 {
-	struct sp_python *python = lane->python;
 	uint32_t line = half_at(frame->code + interpreter.layout.code_line);
 	uint64_t units = 0;
 	uintptr_t table, length;
@@ -471,7 +471,7 @@ bool sp_python_name(struct sp_lane *lane, const struct sp_python_frame *frame,
 		return false;
 	ret->file_bytes =
 		write_text(python->file, sizeof(python->file), &text, true);
-	ret->line = sp_python_line(lane, frame);
+	ret->line = line_of(python, frame);
 	return true;
 }
 

@@ -69,12 +69,8 @@ const struct sp_python *sp_python_walk(struct sp_lane *lane,
 				       unsigned int n,
 				       struct sp_walk_hash *hash);
 
-/* The line of a frame of the last walk; 0: not known.  Context: as above. */
-uint32_t sp_python_line(struct sp_lane *lane,
-			const struct sp_python_frame *frame);
-
-/* Its name, in the lane's room.  False: it cannot be read.  Context: as above.
- */
+/* The name of a frame of the last walk, in the lane's room.  False: it cannot
+ * be read.  Context: as above. */
 bool sp_python_name(struct sp_lane *lane, const struct sp_python_frame *frame,
 		    struct sp_python_name *ret);
 
