@@ -274,9 +274,9 @@ static void note_line(struct builder *b, size_t index,
 		      const struct sp_symbol *symbol, double bytes)
 {
 	struct sp_aggregate_function *f = &b->aggregate->functions[index];
-	const bool is_first =
-		bytes == b->visits[index].heaviest && symbol->line < f->line &&
-		symbol->file && f->file && !strcmp(symbol->file, f->file);
+	const bool is_first = bytes == b->visits[index].heaviest &&
+			      symbol->line < f->line && symbol->file &&
+			      f->file && !strcmp(symbol->file, f->file);
 
 	if (b->aggregate->granularity == SP_BY_LINE ||
 	    !(bytes > b->visits[index].heaviest || is_first))
