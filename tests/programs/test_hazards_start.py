@@ -57,7 +57,9 @@ class Start(Compiled):
                 self.assertEqual(bare, 0)
             self.assertEqual(lost, {})
             self.assertGreaterEqual(profile.allocated_under("main")[1], 200)
-        self.bites("early", "plain", 200, preload=library)
+        # Whether the threads meet is up to the processor.
+        if harness.rounds(False, True):
+            self.bites("early", "plain", 200, preload=library)
 
     def test_environment_that_is_gone(self):
         library = harness.target("libprogram_hazard_refuse.so")

@@ -418,8 +418,15 @@ class Misled(harness.Case):
                       errors="replace") as file:
                 return re.search(names, file.read())
 
-        # It takes the snapshot first; then it is asked to come.
-        harness.wait_until(lambda: listens() or allocate())
+        def has_snapshot():
+            with open(os.path.join(self.dir, "own.sprof"), "rb") as profile:
+                profile.seek(6144 + 96)  # the last order that was carried out
+                return struct.unpack("<Q", profile.read(8))[0]
+
+        # It takes the snapshot first; then it is asked to come, and does not
+        # before it allocates again.
+        harness.wait_until(lambda: has_snapshot() or allocate())
+        harness.wait_until(listens)
         stranger = self.connect(listens()[1])
         with contextlib.suppress(BrokenPipeError):  # sent away by now
             stranger.send(struct.pack("<IIQQ64s", 2, 1, 0, 0, b""))
