@@ -314,6 +314,19 @@ static void follow_frames(struct sp_python *python, const struct sp_walk *walk,
 	python->n = from;
 }
 
+/*
+ * When the interpreter ends, it frees what it knows of other threads, which may
+ * go on where they do not need it: without its lock.  It says so before.
+ */
+static bool is_ended(uintptr_t thread)
+{
+	const uintptr_t ending = *(
+		const sp_stack_bounds_word *)(interpreter.state +
+					      interpreter.layout.ending_thread);
+
+	return ending && ending != thread;
+}
+
 /* Is the interpreter's code in the walk, and the object still there? */
 static bool meets_code(const struct sp_walk *walk, unsigned int n)
 {
@@ -348,7 +361,8 @@ const struct sp_python *sp_python_walk(struct sp_lane *lane,
 		return NULL;
 	python->n = 0;
 	thread = (uintptr_t)interpreter.this_thread();
-	if (!read_word(python, thread + interpreter.layout.thread_id, &at) ||
+	if (!thread || is_ended(thread) ||
+	    !read_word(python, thread + interpreter.layout.thread_id, &at) ||
 	    at != sp_arch_thread())
 		return NULL;
 	if (interpreter.layout.thread_record != SP_PYTHON_NONE) {

@@ -14,6 +14,7 @@
 
 /* 3.11: every release has the same. */
 static const struct sp_python_layout layout_3_11 = {
+	.ending_thread = 24,
 	.thread_record = 56,
 	.thread_frame = NONE,
 	.thread_id = 152,
@@ -43,7 +44,8 @@ static const struct sp_python_layout layout_3_11 = {
  * state: a cookie, its version, whether it has no lock, and then groups of a
  * structure's size and the offsets of its members.  All are 64-bit words.
  */
-#define COOKIE "xdebugpy"
+#define COOKIE      "xdebugpy"
+#define WORD_ENDING 4 /* in all versions */
 
 /* Where the groups begin that matter. */
 static const struct groups {
@@ -68,6 +70,7 @@ static bool read_groups(const uint64_t *words, const struct groups *g,
 	bool is_good = true;
 
 	*ret = (struct sp_python_layout){
+		.ending_thread = take_offset(&words[WORD_ENDING], &is_good),
 		.thread_record = NONE,
 		.frame_is_entry = NONE,
 		.thread_frame = take_offset(&thread[4], &is_good),
@@ -145,6 +148,7 @@ bool sp_python_layout_find(struct sp_module_entry *e,
 		return false;
 	get = sp_linkmap_find(map, "PyGILState_GetThisThreadState");
 	ret->module = e;
+	ret->state = runtime;
 	ret->type_of_code = (uintptr_t)sp_linkmap_variable(map, "PyCode_Type");
 	memcpy(&ret->this_thread, &get, sizeof(get));
 	return get && ret->type_of_code &&

@@ -13,6 +13,7 @@
 
 /* Offsets of members; SP_PYTHON_NONE: there is no such member. */
 struct sp_python_layout {
+	uint16_t ending_thread; /* of the interpreter's state */
 	uint16_t thread_record; /* of a thread: the record of its loop */
 	uint16_t thread_frame;  /* or its innermost frame */
 	uint16_t thread_id;
@@ -28,6 +29,7 @@ struct sp_python_layout {
 struct sp_python_interpreter {
 	struct sp_python_layout layout;
 	struct sp_module_entry *module;
+	const char *state;          /* of the whole interpreter */
 	void *(*this_thread)(void); /* needs no lock; NULL: it has none */
 	uintptr_t type_of_code;     /* what code objects have as their type */
 };
