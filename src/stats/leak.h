@@ -21,7 +21,7 @@ enum sp_leak_verdict {
 const char *sp_leak_verdict_name(enum sp_leak_verdict verdict);
 
 /* The clocks that windows are cut by. */
-enum { SP_LEAK_BY_TIME, SP_LEAK_BY_BYTES, SP_LEAK_CLOCKS };
+enum { SP_LEAK_BY_TIME, SP_LEAK_BY_BYTES, SP_LEAK_BY_ALL, SP_LEAK_CLOCKS };
 
 /* The false-discovery rate among what is called a leak. */
 #define SP_LEAK_RATE 0.05
@@ -56,6 +56,7 @@ struct sp_leak_clocks {
 	bool is_uneven; /* both clocks say what is a leak; else time alone */
 	bool is_own;    /* of all bytes, many are of what grows */
 	bool is_load;   /* windows are cut by what is freed soon alone */
+	bool has_all;   /* if so: those by all bytes may show a leak, too */
 };
 
 /* Set what is behind `growth` in each row, by both clocks.  The first

@@ -324,6 +324,9 @@ static void cut_by_bytes(struct reading *r)
 	r->clocks[SP_LEAK_BY_TIME] = l->clock;
 	r->clocks[SP_LEAK_BY_BYTES] = clock_by_bytes(p, bytes, &l->clock);
 	r->judged.is_uneven = l->is_uneven;
+	bytes = r->bins->born;
+	r->clocks[SP_LEAK_BY_ALL] = clock_by_bytes(p, bytes, &l->clock);
+	r->judged.has_all = r->judged.is_load && is_uneven(p, bytes, &l->clock);
 }
 
 /* After the first reading. */

@@ -340,6 +340,12 @@ mutant("clock_of_its_own", LEAK, "test_no_false_leaks",
 # That clock says that it goes on, and that a longer run would show it.
 mutant("own_clock_goes_on", LEAK, "test_filling_alone",
        "clocks->is_load || !clocks->is_own", "true", program="test_leaks")
+# Windows by all bytes find nothing more, or cost nothing.
+mutant("all_bytes_find_nothing", "src/stats/leaks.c", "test_no_false_leaks",
+       "r->judged.is_load && is_uneven(p, bytes, &l->clock)", "false",
+       program="leak")
+mutant("all_bytes_cost_nothing", LEAK, "test_shares",
+       "clocks->has_all ? 1 - SHARE_OF_ALL : 1", "1", program="test_leaks")
 # What grows is the load.
 mutant("load_is_all", "src/stats/leaks.c", "test_load",
        "\tif (r->judged.is_load)\n\t\tbytes = r->bins->soon;\n", "",

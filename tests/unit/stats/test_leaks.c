@@ -232,6 +232,40 @@ TEST(load_that_falls_little)
 	live_profile_free(&live);
 }
 
+/* (E54) Each clock has its share of the level. */
+TEST(shares)
+{
+	static const struct {
+		struct sp_leak_clocks clocks;
+		double times; /* the p of one clock */
+	} cases[] = {{{.is_uneven = false}, 1},
+		     {{.is_uneven = true}, 2},
+		     {{.is_load = true, .has_all = true}, 1.25},
+		     {{true, false, true, true}, 2.5}};
+	struct sp_leak_judging judging;
+	struct live_profile live;
+	struct sp_leaks *leaks;
+	struct sp_leak row;
+	double p = 0;
+
+	live_profile_init(&live, 65536, RUN_NS);
+	add_falling(&live, 150, 0.01, SP_NEVER);
+	leaks = judge_span(&live, SP_NEVER, SP_NEVER);
+	row = leaks->rows[0];
+	for (int c = 1; c < SP_LEAK_CLOCKS; c++)
+		row.growth[c] = row.growth[SP_LEAK_BY_TIME];
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(
+			sp_leak_judge(&row, 1, 1, &cases[i].clocks, &judging),
+			0);
+		p = i ? p : row.p;
+		assert_in_range(1e9 * row.p, 1, 2e8);
+		assert_float_equal(row.p / p, cases[i].times, 1e-9);
+	}
+	sp_leaks_free(leaks);
+	live_profile_free(&live);
+}
+
 /* One object that doubles tells nothing. */
 TEST(doubling)
 {
