@@ -404,17 +404,18 @@ static char *cut_part(const char *name, size_t n, size_t columns,
 static char *cut_around(const char *name, size_t columns, size_t begin,
 			size_t end, enum sp_cut_dots dots)
 {
+	const size_t n_dots = dots_columns(dots);
 	const size_t n_before = count_columns(name, begin);
 	const size_t n_word = count_columns(name + begin, end - begin);
 	const size_t room = n_word < columns ? columns - n_word : 0;
+	/* two thirds are the end, as always */
+	const size_t third = room / 3 < n_dots ? n_dots : room / 3;
 	char *before, *behind, *cut = NULL;
 
-	if (room < 2 * SP_CUT_NAME_MIN)
+	if (room < 2 * n_dots)
 		return NULL;
-	/* two thirds are the end, as always */
 	behind = cut_part(name + end, strlen(name + end),
-			  room - (n_before < room / 3 ? n_before : room / 3),
-			  dots);
+			  room - (n_before < third ? n_before : third), dots);
 	before = behind ? cut_part(name, begin,
 				   room - count_columns(behind, strlen(behind)),
 				   dots)
@@ -424,6 +425,22 @@ static char *cut_around(const char *name, size_t columns, size_t begin,
 		cut = NULL;
 	free(before);
 	free(behind);
+	return cut;
+}
+
+/* The name as it is cut alone, with a number.  NULL without memory or room. */
+static char *cut_numbered(const char *name, size_t columns, size_t number,
+			  enum sp_cut_dots dots)
+{
+	char end[32], *alone, *cut = NULL;
+	const int n = snprintf(end, sizeof(end), " [%zu]", number);
+
+	if (columns < SP_CUT_NAME_MIN + (size_t)n)
+		return NULL;
+	alone = sp_cut_name(name, columns - (size_t)n, dots);
+	if (alone && asprintf(&cut, "%s%s", alone, end) < 0)
+		cut = NULL;
+	free(alone);
 	return cut;
 }
 
@@ -456,6 +473,8 @@ enum keeps {
 	AS_ALONE,         /* by sp_cut_name(), after sp_cut_lightly() */
 	LAST_DIFFERENCE,  /* from the name that it is like longest */
 	EVERY_DIFFERENCE, /* and from all others */
+	ONCE_MORE,        /* what was cut then may be the same again */
+	NUMBERED,         /* there is no room for where they differ */
 	ALL,
 	N_KEEPS
 };
@@ -471,12 +490,12 @@ static size_t count_same(struct sp_cut *const *cuts, size_t n)
 }
 
 static void cut_group(struct sp_cut *const *cuts, size_t n, enum keeps keeps,
-		      enum sp_cut_dots dots)
+		      enum sp_cut_dots dots, size_t *number)
 {
 	const size_t first = same_bytes(cuts[0]->name, cuts[n - 1]->name);
 	size_t before = 0, behind, same;
 
-	for (; n; cuts += same, n -= same, before = behind) {
+	for (; n; ++*number, cuts += same, n -= same, before = behind) {
 		const char *name = cuts[0]->name;
 		size_t begin, end;
 
@@ -488,15 +507,28 @@ static void cut_group(struct sp_cut *const *cuts, size_t n, enum keeps keeps,
 		widen_to_word(name, &begin, &end);
 		for (size_t i = 0; i < same; i++) {
 			struct sp_cut *cut = cuts[i];
+			char *text = NULL;
 
-			free(cut->text);
-			cut->text = NULL;
+			if (cut->end && cut->begin < begin)
+				begin = cut->begin;
+			if (cut->end > end)
+				end = cut->end;
 			if (keeps == AS_ALONE)
-				cut->text =
-					sp_cut_name(name, cut->columns, dots);
+				text = sp_cut_name(name, cut->columns, dots);
+			else if (keeps == NUMBERED)
+				text = cut_numbered(name, cut->columns, *number,
+						    dots);
 			else if (keeps != ALL)
-				cut->text = cut_around(name, cut->columns,
-						       begin, end, dots);
+				text = cut_around(name, cut->columns, begin,
+						  end, dots);
+			if (keeps != AS_ALONE) {
+				cut->begin = begin;
+				cut->end = end;
+			}
+			if (!text && keeps != ALL)
+				continue;
+			free(cut->text);
+			cut->text = text;
 		}
 	}
 }
@@ -504,11 +536,12 @@ static void cut_group(struct sp_cut *const *cuts, size_t n, enum keeps keeps,
 void sp_cut_apart(struct sp_cut *cuts, size_t n, enum sp_cut_dots dots)
 {
 	struct sp_cut **sorted = calloc(n + 1, sizeof(struct sp_cut *));
-	size_t first, same;
+	size_t first, same, number = 1;
 
 	for (size_t i = 0; sorted && i < n; i++)
 		sorted[i] = &cuts[i];
 	for (int keeps = 0; sorted && keeps < N_KEEPS; keeps++) {
+		number = 1;
 		qsort(sorted, n, sizeof(struct sp_cut *), compare_cuts);
 		for (first = 0; first < n; first += same) {
 			const char *text = text_of(sorted[first]);
@@ -518,7 +551,7 @@ void sp_cut_apart(struct sp_cut *cuts, size_t n, enum sp_cut_dots dots)
 					break;
 			if (count_same(sorted + first, same) < same)
 				cut_group(sorted + first, same,
-					  (enum keeps)keeps, dots);
+					  (enum keeps)keeps, dots, &number);
 		}
 	}
 	free(sorted);

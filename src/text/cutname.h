@@ -33,11 +33,13 @@ struct sp_cut {
 	const char *name;
 	size_t columns;
 	char *text;
+	size_t begin, end; /* 0 at first: what sp_cut_apart() keeps */
 };
 
 /*
  * Names that stand together: where two different ones have one text, other
- * parts of them go, so that each shows where it differs; or none, if there is
- * no room.  Two names are never shown as one.
+ * parts of them go, so that each shows where it differs; if there is no room
+ * for that, they are numbered ("put<...> [2]").  Two names are never shown as
+ * one: where there is no room for that either, they are whole.
  */
 void sp_cut_apart(struct sp_cut *cuts, size_t n, enum sp_cut_dots dots);
