@@ -14,7 +14,8 @@ READ_EACH = 10  # a profile, of those whose totals are known
 # How the allocator is called, and how many rounds its memory is enough for.
 PROGRAMS = (("static_jemalloc", "malloc (jemalloc)", ROUNDS),
             ("static_tcmalloc_minimal", "malloc", ROUNDS),
-            ("prefix", "je_malloc (jemalloc)", min(ROUNDS, 20)))
+            ("prefix", "je_malloc (jemalloc)", min(ROUNDS, 20)),
+            ("bump", "malloc", min(ROUNDS, 5)))
 
 
 def code(pid):

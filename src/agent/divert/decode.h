@@ -43,3 +43,7 @@ struct sp_instruction {
  * Context: any; nothing is written but *ret.
  */
 bool sp_decode(const uint8_t *code, size_t n, struct sp_instruction *ret);
+
+/* Does the processor keep a stack of return addresses of its own?  Only a call
+ * adds to that. */
+bool sp_decode_has_shadow_stack(void);

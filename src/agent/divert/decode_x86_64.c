@@ -176,3 +176,12 @@ bool sp_decode(const uint8_t *code, size_t n, struct sp_instruction *ret)
 	}
 	return true;
 }
+
+/* rdsspq %rax, or an instruction that does nothing. */
+bool sp_decode_has_shadow_stack(void)
+{
+	uint64_t top = 0;
+
+	__asm__ volatile(".byte 0xf3, 0x48, 0x0f, 0x1e, 0xc8" : "+a"(top));
+	return top;
+}

@@ -16,6 +16,7 @@
 
 #define FUNCTION_MAX (64u << 10)
 #define ALIGNMENT    16u
+#define CALL_BYTES   18u /* of what does the same elsewhere */
 
 static const uint8_t landing[] = {0xf3, 0x0f, 0x1e, 0xfa}; /* endbr64 */
 
@@ -89,10 +90,35 @@ static const char *move_jump(struct sp_entry_plan *plan, uintptr_t to,
 	return NULL;
 }
 
+/* push; movl to its upper half; jmp: it returns to behind the original, where
+ * unwinders look for it. */
+static const char *move_call(struct sp_entry_plan *plan, uintptr_t to,
+			     const uint8_t *code,
+			     const struct sp_instruction *i)
+{
+	static const uint8_t upper[] = {0xc7, 0x44, 0x24, 0x04};
+	const uint64_t back = (uintptr_t)code + i->length;
+	uint8_t *at = plan->trampoline + plan->bytes;
+
+	if (sp_decode_has_shadow_stack())
+		return "begins with a call";
+	at[0] = 0x68;
+	memcpy(at + 1, &back, 4);
+	memcpy(at + 5, upper, sizeof(upper));
+	memcpy(at + 9, (const uint8_t *)&back + 4, 4);
+	plan->bytes += CALL_BYTES;
+	return sp_entry_jump(at + CALL_BYTES - SP_ENTRY_JUMP,
+			     to + plan->bytes - SP_ENTRY_JUMP,
+			     (uintptr_t)code + (uintptr_t)i->target_offset)
+		       ? NULL
+		       : "calls what is too far away";
+}
+
 static const char *displace(struct sp_entry_plan *plan, uintptr_t to,
 			    const uint8_t *code, const struct sp_instruction *i)
 {
-	if (plan->bytes + i->length + 2 * SP_ENTRY_JUMP > SP_ENTRY_TRAMPOLINE)
+	if (plan->bytes + i->length + CALL_BYTES + SP_ENTRY_JUMP >
+	    SP_ENTRY_TRAMPOLINE)
 		return "begins with too much";
 	switch (i->kind) {
 	case SP_INSTRUCTION_PLAIN:
@@ -105,6 +131,7 @@ static const char *displace(struct sp_entry_plan *plan, uintptr_t to,
 	case SP_INSTRUCTION_JCC:
 		return move_jump(plan, to, code, i);
 	case SP_INSTRUCTION_CALL:
+		return move_call(plan, to, code, i);
 	case SP_INSTRUCTION_INDIRECT_CALL:
 		return "begins with a call";
 	case SP_INSTRUCTION_TRAP:
@@ -203,7 +230,7 @@ const char *sp_entry_plan(uintptr_t entry, size_t bytes, uintptr_t to,
 		why = displace(ret, to, code + at, &i);
 		if (why)
 			return why;
-		is_end = is_last(&i);
+		is_end = is_last(&i) || i.kind == SP_INSTRUCTION_CALL;
 		at += i.length;
 	}
 	if (at < first + SP_ENTRY_JUMP)
