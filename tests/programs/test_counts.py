@@ -167,11 +167,16 @@ class Counts(harness.Case):
     def test_prefix_in_the_program(self):
         """Beside the C library's malloc; functions that call each other, keep
         registers that others may change, and have no aligned stack."""
-        for threads in (1, 8):
-            _, profile = self.check(harness.target("program_linked"),
-                                    threads=threads, rounds=6)
-            self.assertEqual(profile.settings["allocator.linked"],
-                             "je_malloc (jemalloc)")
+        for name, threads, linked in (
+                ("program_linked", 1, "je_malloc (jemalloc)"),
+                ("program_linked", 8, "je_malloc (jemalloc)"),
+                ("program_linked_lto", 2, "je_malloc (jemalloc)"),
+                ("program_linked_usable", 1, "je_malloc (jemalloc)"),
+                ("program_linked_mi", 2, "mi_malloc")):
+            with self.subTest(name, threads=threads):
+                _, profile = self.check(harness.target(name), threads=threads,
+                                        rounds=6)
+                self.assertEqual(profile.settings["allocator.linked"], linked)
 
     @unittest.skipUnless(harness.MACHINE == "x86_64", "other machines")
     def test_in_a_library(self):

@@ -14,7 +14,8 @@
  * entries of its functions lead to us.
  *
  * A family is the functions that belong together under a prefix: none, or one
- * that ends in "je_", or "_rjem_".  All of them are diverted, or none.
+ * that ends in "je_", or "_rjem_", or "mi_".  All of them are diverted, or
+ * none.
  */
 enum sp_divert_does {
 	SP_DIVERT_ALLOCATES,
@@ -31,9 +32,10 @@ struct sp_divert_name {
 	uint8_t bytes; /* of the name */
 	uint8_t does, entry;
 	int8_t size, times, old;
+	bool is_mi; /* mimalloc's: only with that prefix */
 };
 
-#define SP_DIVERT_NAMES 39u
+#define SP_DIVERT_NAMES 92u
 #define SP_DIVERT_NAME  48u /* bytes of the longest, at most */
 extern const struct sp_divert_name sp_divert_names[SP_DIVERT_NAMES]
 	__attribute__((visibility("hidden")));

@@ -156,6 +156,16 @@ static bool is_shared(const struct sp_divert_family *family,
 	return false;
 }
 
+/* Another family's, by another prefix. */
+static bool is_of_another(const struct sp_divert_function *f)
+{
+	for (uint32_t i = 0; i < entries.n; i++)
+		if (entries.list[i].at >= f->entry &&
+		    entries.list[i].at < f->entry + f->bytes)
+			return true;
+	return false;
+}
+
 static void refuse(struct sp_divert_family *family,
 		   const struct sp_divert_function *f, const char *why)
 {
@@ -163,18 +173,20 @@ static void refuse(struct sp_divert_family *family,
 	family->why = why;
 }
 
-static struct sp_divert_function *answering(struct sp_divert_family *family)
+/* 0: there is none. */
+static uintptr_t find_answering(const struct sp_divert_family *family)
 {
 	for (unsigned int i = 0; i < SP_DIVERT_NAMES; i++)
-		if (sp_divert_names[i].does == SP_DIVERT_ANSWERS)
-			return &family->functions[i];
-	return NULL;
+		if (sp_divert_names[i].does == SP_DIVERT_ANSWERS &&
+		    family->functions[i].entry)
+			return family->functions[i].entry;
+	return 0;
 }
 
 static bool prepare_family(struct sp_divert_work *w,
 			   struct sp_divert_family *family)
 {
-	const uintptr_t answers = answering(family)->entry;
+	const uintptr_t answers = find_answering(family);
 
 	w->list = entries.list + entries.n;
 	w->n = 0;
@@ -191,7 +203,7 @@ static bool prepare_family(struct sp_divert_work *w,
 		else if (f->name->does == SP_DIVERT_RESIZES && !answers)
 			why = "has no sallocx beside it";
 		else if (!is_shared(family, f, &differs) &&
-			 !leads_to_other(family, f))
+			 !leads_to_other(family, f) && !is_of_another(f))
 			why = prepare_function(w, f);
 		else if (differs)
 			why = "shares its code with another function";
@@ -308,8 +320,11 @@ void sp_divert_family_write(struct sp_divert_work *w,
 	family->room = w->room;
 	if (prepare_family(w, family))
 		write_entries(w, family);
-	if (!family->is_diverted)
+	if (!family->is_diverted || !w->n)
 		sp_divert_give_room(&family->room);
+	/* All of it is another's. */
+	if (family->is_diverted && !w->n)
+		memset(family, 0, sizeof(*family));
 }
 
 void sp_divert_close_memory(struct sp_divert_work *w)

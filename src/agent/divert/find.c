@@ -19,18 +19,24 @@
 #define SECTIONS_MAX 1024u
 #define HEADERS_MAX  64u
 
-const struct sp_divert_name sp_divert_names[SP_DIVERT_NAMES] = {
-#define SP_DIVERT(name, does, entry, size, times, old)                         \
+#define NAME(name, does, entry, size, times, old, is_mi)                       \
 	{name,                                                                 \
 	 sizeof(name) - 1,                                                     \
 	 SP_DIVERT_##does,                                                     \
 	 SP_ENTRY_##entry,                                                     \
 	 size,                                                                 \
 	 times,                                                                \
-	 old},
+	 old,                                                                  \
+	 is_mi},
+#define SP_DIVERT(...)    NAME(__VA_ARGS__, false)
+#define SP_DIVERT_MI(...) NAME(__VA_ARGS__, true)
+
+const struct sp_divert_name sp_divert_names[SP_DIVERT_NAMES] = {
 #include "agent/divert/names.def"
-#undef SP_DIVERT
 };
+
+#undef SP_DIVERT
+#undef NAME
 
 static bool read_at(long fd, void *to, size_t bytes, uint64_t offset)
 {
@@ -185,10 +191,16 @@ static bool find_sections(long fd, const ElfW(Ehdr) * header,
 
 /* ---- names ---- */
 
+static bool is_mimalloc(const char *name, size_t n)
+{
+	return n == 3 && memcmp(name, "mi_", 3) == 0;
+}
+
 static bool is_prefix(const char *name, size_t n)
 {
 	return n == 0 || (n >= 3 && memcmp(name + n - 3, "je_", 3) == 0) ||
-	       (n == 6 && memcmp(name, "_rjem_", 6) == 0);
+	       (n == 6 && memcmp(name, "_rjem_", 6) == 0) ||
+	       is_mimalloc(name, n);
 }
 
 /* Most names of C++ and Rust, without looking for their end. */
@@ -212,7 +224,8 @@ static bool find_name(const char *symbol, unsigned int *ret, size_t *ret_prefix)
 		    symbol[n - 1] != name->name[name->bytes - 1] ||
 		    memcmp(symbol + prefix, name->name, name->bytes) != 0 ||
 		    !is_prefix(symbol, prefix) ||
-		    (prefix && name->name[0] == '_'))
+		    (prefix && name->name[0] == '_') ||
+		    (name->is_mi && !is_mimalloc(symbol, prefix)))
 			continue;
 		*ret = i;
 		*ret_prefix = prefix;
@@ -363,7 +376,14 @@ static void compare_with_file(long fd, struct sp_divert_family *family)
 	}
 }
 
-/* A malloc without a free is something else. */
+/* A malloc without a free is something else, and mi_ may be anything's. */
+static bool is_whole(const struct sp_divert_family *family)
+{
+	return has_name(family, "free") &&
+	       (!is_mimalloc(family->prefix, strlen(family->prefix)) ||
+		has_name(family, "malloc_aligned"));
+}
+
 static bool keep_whole_families(long fd, const struct search *s)
 {
 	struct sp_divert_family *f = s->families->list;
@@ -372,7 +392,7 @@ static bool keep_whole_families(long fd, const struct search *s)
 	for (; f < s->families->list + SP_DIVERT_FAMILIES; f++) {
 		if (f->object.map != s->object->map)
 			continue;
-		if (has_name(f, "free")) {
+		if (is_whole(f)) {
 			compare_with_file(fd, f);
 			is_any = true;
 		} else {
