@@ -179,6 +179,15 @@ class Counts(harness.Case):
                 self.assertEqual(profile.settings["allocator.linked"], linked)
 
     @unittest.skipUnless(harness.MACHINE == "x86_64", "other machines")
+    def test_without_free_in_the_program(self):
+        """The linker has left it out, as nobody calls it: other functions
+        free."""
+        run = self.execute(harness.target("program_linked_gone"), 2, 3)
+        self.assertEqual(run.profile().settings["allocator.linked"],
+                         "je_malloc (jemalloc)")
+        self.assertEqual(run.values()["measured"], run.values()["truth"])
+
+    @unittest.skipUnless(harness.MACHINE == "x86_64", "other machines")
     def test_in_a_library(self):
         """That the program needs, or that it loads and unloads: its functions
         are seen from before its constructors on."""

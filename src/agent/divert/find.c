@@ -376,10 +376,12 @@ static void compare_with_file(long fd, struct sp_divert_family *family)
 	}
 }
 
-/* A malloc without a free is something else, and mi_ may be anything's. */
+/* A malloc without what frees is something else, and mi_ may be anything's.  A
+ * linker leaves out what is not called. */
 static bool is_whole(const struct sp_divert_family *family)
 {
-	return has_name(family, "free") &&
+	return (has_name(family, "free") || has_name(family, "dallocx") ||
+		has_name(family, "sdallocx")) &&
 	       (!is_mimalloc(family->prefix, strlen(family->prefix)) ||
 		has_name(family, "malloc_aligned"));
 }
