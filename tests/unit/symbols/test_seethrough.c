@@ -114,7 +114,12 @@ TEST(libraries)
 		"core::ops::FnOnce<()>>::call_once",
 		"hashbrown::raw::RawTable<T,A>::reserve",
 		"core::ops::function::FnOnce::call_once{{vtable.shim}}",
-		"__rust_alloc", "__rustc::__rust_alloc", NULL};
+		"__rust_alloc", "__rustc::__rust_alloc",
+		/* OCaml */
+		"caml_alloc_for_heap", "expand_heap", "mark_slice_darken",
+		"caml_start_program", "caml_callback_exn",
+		"Stdlib.Buffer.resize", "CamlinternalFormat.make_printf",
+		"Stdlib__Map.add", NULL};
 
 	check(SP_ROLE_LIBRARY, names);
 	for (const char *const *name = names; *name; name++)
@@ -158,7 +163,11 @@ TEST(wrappers)
 		"v8::internal::AllocWithRetry(unsigned long, void*)",
 		"QArrayData::allocate2(QArrayData**, long long, "
 		"QArrayData::AllocationOption)",
-		NULL};
+		/* of interpreters and runtimes */
+		"Perl_more_bodies", "zend_mm_alloc_huge", "TclpAlloc",
+		"Tcl_AttemptRealloc", "TclThreadAllocObj",
+		"erts_sys_aligned_alloc", "erts_alloc_fnf", "PL_malloc_atomic",
+		"GC_malloc_atomic", NULL};
 
 	check(SP_ROLE_WRAPPER, names);
 	for (const char *const *name = names; *name; name++)
@@ -186,6 +195,12 @@ TEST(own)
 		"alloc_roots",
 		"pool_allocator_name",
 		"talloc_free",
+		"caml_init_gc",
+		"camlT__fill",
+		"Store.Buffer.resize",
+		"Tcl_ListObjAppendElement",
+		"Perl_sv_grow",
+		"erts_allocated",
 		"_talloc_steal_loc",
 		"av_frame_get_buffer",
 		"av_packet_ref",
