@@ -454,7 +454,8 @@ int sp_aggregate_new_by(const struct sp_analysis *analysis,
 		a->symbolizer = symbolizer;
 		a->granularity = granularity;
 		a->how = analysis->how;
-		a->labels.are_full = sp_symbolizer_has_full_names(symbolizer);
+		a->labels.are_full =
+			sp_symbolizer_options_of(symbolizer)->full_names;
 		r = build_rows(a, progress, progress_arg);
 		if (!r)
 			r = sp_aggregate_label(a);

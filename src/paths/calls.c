@@ -49,7 +49,8 @@ int sp_calls_read(struct sp_calls *calls, const struct sp_aggregate *a,
 	int r = 0;
 
 	calls->n = 0;
-	calls->are_all = sp_symbolizer_has_all_frames(a->symbolizer);
+	calls->are_all =
+		sp_symbolizer_options_of(a->symbolizer)->see_through.all_frames;
 	if (!stack->n_frames)
 		r = add_call(calls, &no_stack, (struct sp_frame){0});
 	for (uint32_t i = 0; i < stack->n_frames; i++) {

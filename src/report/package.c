@@ -161,17 +161,22 @@ static const struct system {
 	const char *suffix;
 	const char *components;
 	const char *mark;
+	/* The same of what is newer than a release that is out. */
+	const char *security;
 } systems[] = {
 	{"debian", "https://debuginfod.debian.net",
-	 "http://deb.debian.org/debian-debug", "-debug", "main",
-	 "debian-debug"},
+	 "http://deb.debian.org/debian-debug", "-debug", "main", "debian-debug",
+	 "http://deb.debian.org/debian-security-debug"},
 	{"ubuntu", "https://debuginfod.ubuntu.com", "http://ddebs.ubuntu.com",
-	 "", "main restricted universe multiverse", "ddebs.ubuntu.com"},
+	 "", "main restricted universe multiverse", "ddebs.ubuntu.com", NULL},
 	{"fedora", "https://debuginfod.fedoraproject.org", NULL, NULL, NULL,
+	 NULL, NULL},
+	{"centos", "https://debuginfod.centos.org", NULL, NULL, NULL, NULL,
 	 NULL},
-	{"centos", "https://debuginfod.centos.org", NULL, NULL, NULL, NULL},
-	{"arch", "https://debuginfod.archlinux.org", NULL, NULL, NULL, NULL},
-	{"opensuse", "https://debuginfod.opensuse.org", NULL, NULL, NULL, NULL},
+	{"arch", "https://debuginfod.archlinux.org", NULL, NULL, NULL, NULL,
+	 NULL},
+	{"opensuse", "https://debuginfod.opensuse.org", NULL, NULL, NULL, NULL,
+	 NULL},
 };
 
 #define ANY_SERVER "https://debuginfod.elfutils.org"
@@ -290,19 +295,24 @@ void sp_package_print_install(FILE *out, const char *etc,
 {
 	const struct system *system = find_system(etc);
 	bool needs_archive = false;
-	char release[128];
+	char release[128], version[128];
 
 	for (size_t i = 0; i < n; i++)
 		needs_archive |= is_in_archive(names[i]);
 	if (needs_archive && system && system->archive &&
 	    read_release(etc, "VERSION_CODENAME", release, sizeof(release)) &&
-	    is_plain(release) && !is_named(etc, system->mark))
-		fprintf(out,
-			"echo \"deb %s %s%s %s\" "
-			">/etc/apt/sources.list.d/debug.list && "
-			"apt-get update && ",
-			system->archive, release, system->suffix,
-			system->components);
+	    is_plain(release) && !is_named(etc, system->mark)) {
+		fprintf(out, "(echo deb %s %s%s %s", system->archive, release,
+			system->suffix, system->components);
+		if (system->security &&
+		    read_release(etc, "VERSION_ID", version, sizeof(version)))
+			fprintf(out, "; echo deb %s %s-security%s %s",
+				system->security, release, system->suffix,
+				system->components);
+		fputs(") >/etc/apt/sources.list.d/debug.list && "
+		      "apt-get update && ",
+		      out);
+	}
 	fputs("apt-get install", out);
 	/* By name, each once. */
 	for (const char *last = "", *next; (next = next_of(names, n, last));

@@ -104,18 +104,6 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata,
 	return fd >= 0 ? sp_unpacked_open(fd) : -1;
 }
 
-static bool has_all_symbols(Elf *elf)
-{
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-
-	while ((section = elf_nextscn(elf, section)))
-		if (gelf_getshdr(section, &header) &&
-		    header.sh_type == SHT_SYMTAB)
-			return true;
-	return false;
-}
-
 static int report_file(struct sp_debuginfo *info, int fd, struct sp_error *err)
 {
 	void **userdata;
@@ -142,7 +130,7 @@ static int report_file(struct sp_debuginfo *info, int fd, struct sp_error *err)
 	if (elf) {
 		sp_ehframe_open(elf, &info->ehframe);
 		sp_folded_open(&info->folded, elf);
-		info->has_all_symbols = has_all_symbols(elf);
+		info->has_all_symbols = sp_elffile_has_all_symbols(elf);
 	}
 	return 0;
 }
@@ -197,12 +185,24 @@ static int index_symbols(struct sp_debuginfo *info)
 		sp_unpacked_hide_locations(elf);
 		/* packages have its notes and comments there alone */
 		sp_folded_open(&info->folded, elf);
-		info->has_all_symbols |= has_all_symbols(elf);
+		info->has_all_symbols |= sp_elffile_has_all_symbols(elf);
 	}
 	for (i = 1; i < n && r != -ENOMEM; i++)
 		r = index_symbol(info, i);
 	sp_folded_seal(&info->folded);
 	return r == -ENOMEM ? r : sp_rangemap_seal(&info->symbols);
+}
+
+const struct sp_rangemap *sp_debuginfo_symbols(const struct sp_debuginfo *info)
+{
+	return &info->symbols;
+}
+
+const char *sp_debuginfo_symbol(const struct sp_debuginfo *info, uint32_t i,
+				GElf_Sym *ret, uint64_t *ret_value)
+{
+	return dwfl_module_getsym_info(info->module, (int)i, ret, ret_value,
+				       NULL, NULL, NULL);
 }
 
 /* Map what `die` covers to `value`. */
@@ -517,8 +517,7 @@ static struct sp_location symbol_at(struct sp_debuginfo *info, uint64_t address)
 
 	if (!sp_rangemap_find(&info->symbols, address, &i))
 		return (struct sp_location){0};
-	name = dwfl_module_getsym_info(info->module, (int)i, &symbol, &value,
-				       NULL, NULL, NULL);
+	name = sp_debuginfo_symbol(info, i, &symbol, &value);
 	if (name && !symbol.st_size &&
 	    (sp_ehframe_find(&info->ehframe, address, &start)
 		     ? start > value

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <gelf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -8,6 +9,7 @@
 #include "base/error.h"
 #include "symbols/elffile.h"
 #include "symbols/homes.h"
+#include "symbols/rangemap.h"
 #include "symbols/symbolizer.h"
 
 /*
@@ -57,6 +59,12 @@ size_t sp_debuginfo_lookup(struct sp_debuginfo *info, uint64_t address,
  * from unwind information.  False if unknown. */
 bool sp_debuginfo_function_start(const struct sp_debuginfo *info,
 				 uint64_t address, uint64_t *ret_start);
+
+/* Where there are symbols of functions, and the i-th: its name or NULL, and its
+ * address. */
+const struct sp_rangemap *sp_debuginfo_symbols(const struct sp_debuginfo *info);
+const char *sp_debuginfo_symbol(const struct sp_debuginfo *info, uint32_t i,
+				GElf_Sym *ret, uint64_t *ret_value);
 
 /* What it lacks, as far as it was looked up, and the remedy, fit to follow the
  * name of the file and a comma; "" if nothing. */

@@ -498,3 +498,15 @@ bool sp_elffile_is_code(const GElf_Sym *symbol, const GElf_Shdr *section)
 		return false;
 	}
 }
+
+bool sp_elffile_has_all_symbols(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, &header) &&
+		    header.sh_type == SHT_SYMTAB)
+			return true;
+	return false;
+}

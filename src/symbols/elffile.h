@@ -101,3 +101,6 @@ uint16_t sp_elffile_binding_rank(const GElf_Sym *symbol);
 
 /* Is it the name of code, in its section? */
 bool sp_elffile_is_code(const GElf_Sym *symbol, const GElf_Shdr *section);
+
+/* Has it a symbol table, not only the one that others use? */
+bool sp_elffile_has_all_symbols(Elf *elf);

@@ -145,6 +145,18 @@ bool sp_rangemap_find(const struct sp_rangemap *map, uint64_t address,
 	return true;
 }
 
+void sp_rangemap_around(const struct sp_rangemap *map, uint64_t address,
+			const struct sp_range **ret_before,
+			const struct sp_range **ret_behind)
+{
+	size_t at;
+
+	SP_LOWER_BOUND(at, map->count, map->ranges[at].end <= address);
+	at += at < map->count && map->ranges[at].start <= address;
+	*ret_before = at ? &map->ranges[at - 1] : NULL;
+	*ret_behind = at < map->count ? &map->ranges[at] : NULL;
+}
+
 void sp_rangemap_clear(struct sp_rangemap *map)
 {
 	free(map->ranges);

@@ -45,4 +45,10 @@ int sp_rangemap_seal(struct sp_rangemap *map);
 bool sp_rangemap_find(const struct sp_rangemap *map, uint64_t address,
 		      uint32_t *ret_value);
 
+/* The last range that begins before an address or at it, and the one behind
+ * that; NULL: none. */
+void sp_rangemap_around(const struct sp_rangemap *map, uint64_t address,
+			const struct sp_range **ret_before,
+			const struct sp_range **ret_behind);
+
 void sp_rangemap_clear(struct sp_rangemap *map);

@@ -489,19 +489,10 @@ static struct sp_symbols rename_embedded(struct sp_symbolizer *s,
 		    : (struct sp_symbols){&unknown, 1};
 }
 
-bool sp_symbolizer_has_full_names(const struct sp_symbolizer *s)
+const struct sp_symbolizer_options *sp_symbolizer_options_of(
+	const struct sp_symbolizer *s)
 {
-	return s->options.full_names;
-}
-
-bool sp_symbolizer_has_all_frames(const struct sp_symbolizer *s)
-{
-	return s->options.see_through.all_frames;
-}
-
-bool sp_symbolizer_uses_debuginfod(const struct sp_symbolizer *s)
-{
-	return s->options.use_debuginfod;
+	return &s->options;
 }
 
 static bool has_line(const struct sp_symbols *symbols)

@@ -59,12 +59,9 @@ int sp_symbolizer_new(const struct sp_profile *profile,
 		      struct sp_symbolizer **ret_symbolizer,
 		      struct sp_error *err);
 
-/* Do names have parameters and template arguments? */
-bool sp_symbolizer_has_full_names(const struct sp_symbolizer *symbolizer);
-bool sp_symbolizer_has_all_frames(const struct sp_symbolizer *symbolizer);
-
-/* Does it ask debuginfod servers? */
-bool sp_symbolizer_uses_debuginfod(const struct sp_symbolizer *symbolizer);
+/* What it was made with, its images included. */
+const struct sp_symbolizer_options *sp_symbolizer_options_of(
+	const struct sp_symbolizer *symbolizer);
 
 /*
  * Symbols of a frame; the result is cached and owned by the symbolizer.  Never
@@ -75,6 +72,15 @@ bool sp_symbolizer_uses_debuginfod(const struct sp_symbolizer *symbolizer);
 struct sp_symbols sp_symbolizer_lookup(struct sp_symbolizer *symbolizer,
 				       struct sp_frame frame,
 				       bool is_return_address);
+
+/*
+ * Which functions with names are beside the one without that a frame is in:
+ * "between f and g", "behind f", "before g".  In a stripped file these are what
+ * it exports, often of the same source file.  To be freed; NULL: none is within
+ * 4 KiB, the file is not there, or memory is short.
+ */
+char *sp_neighbours_of(const struct sp_symbolizer *symbolizer,
+		       const struct sp_module *module, struct sp_frame frame);
 
 /* What is to be said of a module. */
 typedef void sp_symbolizer_module_fn(void *arg, const struct sp_module *module,

@@ -93,6 +93,10 @@ static bool is_set(const struct runtime *runtime,
 	       strncmp(value, runtime->value, strlen(runtime->value)) == 0;
 }
 
+/* Runtimes that are not known here map their heaps, too. */
+#define MAPPED_MIN   (4u << 20)
+#define MAPPED_TIMES 2u
+
 /* At its end a runtime may have given all of it back. */
 static void print_mapped(FILE *out, const struct sp_profile *p)
 {
@@ -104,10 +108,27 @@ static void print_mapped(FILE *out, const struct sp_profile *p)
 	fputs(" shows what it maps", out);
 }
 
+/* More than all that was ever allocated. */
+static void note_mapped(struct sp_view_notes *notes, const struct sp_profile *p)
+{
+	const struct sp_mapped *m = &p->mapped;
+
+	if (!m->is_known || m->peak_bytes < MAPPED_MIN ||
+	    m->peak_bytes / MAPPED_TIMES < p->exact_alloc_bytes)
+		return;
+	fprintf(sp_view_note(notes),
+		"most of its memory the program maps by itself, %s at its peak",
+		sp_text_bytes((double)m->peak_bytes).text);
+	print_mapped(notes->out, p);
+	putc('\n', notes->out);
+}
+
 void sp_view_note_runtime(struct sp_view_notes *notes,
 			  const struct sp_profile *profile,
 			  const struct sp_aggregate *aggregate)
 {
+	bool is_said = false;
+
 	/* Such a view has the memory that a runtime maps. */
 	if (profile->samples_of != SP_SAMPLES_ALLOCATED)
 		return;
@@ -117,10 +138,13 @@ void sp_view_note_runtime(struct sp_view_notes *notes,
 		if (is_set(r, profile) || !is_used(r, profile, aggregate))
 			continue;
 		fputs(r->text, sp_view_note(notes));
+		is_said |= r->maps;
 		if (r->maps && profile->mapped.is_known)
 			print_mapped(notes->out, profile);
 		putc('\n', notes->out);
 	}
+	if (!is_said)
+		note_mapped(notes, profile);
 }
 
 void sp_view_note_brought(struct sp_view_notes *notes,

@@ -31,6 +31,8 @@ struct unnamed {
 	uint32_t last;         /* 1 + the stack that ANY has */
 	const char *reason;    /* NULL: the file is there, and says no more */
 	const char *lack;      /* of debug information; NULL: nothing */
+	/* One that is FLAT, of the heaviest function. */
+	const struct sp_aggregate_stack *heaviest;
 };
 
 struct unnamed_modules {
@@ -73,6 +75,13 @@ static void add_any(struct unnamed_modules *all, uint32_t module_id, size_t i,
 	u->last = (uint32_t)(i + 1);
 }
 
+static const struct sp_aggregate_function *flat_row(
+	const struct sp_aggregate *aggregate,
+	const struct sp_aggregate_stack *s)
+{
+	return sp_aggregate_at(aggregate, aggregate->rows[s->first_row]);
+}
+
 static void add_stack(struct unnamed_modules *all,
 		      const struct sp_aggregate *aggregate, size_t i)
 {
@@ -88,8 +97,13 @@ static void add_stack(struct unnamed_modules *all,
 	flat = unnamed_of(all, s->flat_module);
 	if (flat)
 		add_sums(flat, OWN, s);
-	if (flat && s->flat_is_unnamed)
-		add_sums(flat, FLAT, s);
+	if (!flat || !s->flat_is_unnamed)
+		return;
+	add_sums(flat, FLAT, s);
+	if (!flat->heaviest ||
+	    flat_row(aggregate, s)->flat_bytes >
+		    flat_row(aggregate, flat->heaviest)->flat_bytes)
+		flat->heaviest = s;
 }
 
 static void estimate(struct unnamed *u, const struct sp_estimation *how)
@@ -170,7 +184,6 @@ static bool print_moved(struct sp_view_notes *notes, const struct unnamed *u,
 	} else {
 		sp_text_print(notes->out, u->lack);
 	}
-	putc('\n', notes->out);
 	return true;
 }
 
@@ -214,10 +227,38 @@ static void note_missing(struct sp_view_notes *notes, const struct unnamed *u,
 	      notes->out);
 }
 
+/* "nginx+0x278b0 is between ngx_pool_cleanup_file and ngx_create_pool". */
+static void print_heaviest(FILE *out, const struct unnamed *u,
+			   const struct sp_aggregate *aggregate)
+{
+	const struct sp_aggregate_stack *s = u->heaviest;
+	const char *name = s ? flat_row(aggregate, s)->name : NULL;
+	char *place = NULL;
+
+	for (uint32_t k = 0; name && !place && k < s->stack->n_frames; k++) {
+		const struct sp_frame frame = s->stack->frames[k];
+		const struct sp_symbols found =
+			sp_aggregate_symbols(aggregate, frame);
+
+		if (found.symbol->is_fallback &&
+		    !strcmp(found.symbol->function, name))
+			place = sp_neighbours_of(aggregate->symbolizer,
+						 u->module, frame);
+	}
+	if (place) {
+		fputs("; ", out);
+		sp_text_print(out, name);
+		fputs(" is ", out);
+		sp_text_print(out, place);
+	}
+	free(place);
+}
+
 static void note_module(struct sp_view_notes *notes, struct unnamed *u,
-			const struct sp_profile *p, double whole,
+			const struct sp_aggregate *aggregate, double whole,
 			struct stripped *all)
 {
+	const struct sp_profile *p = aggregate->analysis->profile;
 	char *package = all->packages[all->n_packages];
 	bool is_moved;
 
@@ -229,19 +270,23 @@ static void note_module(struct sp_view_notes *notes, struct unnamed *u,
 	sp_text_print(notes->out, sp_text_base_name(u->module->path));
 	is_moved = print_moved(notes, u, all);
 	u->lack = NULL; /* it is said */
-	if (is_moved)
+	if (is_moved) {
+		print_heaviest(notes->out, u, aggregate);
+		putc('\n', notes->out);
 		return;
+	}
 	all->is_any = true;
 	if (!u->module->is_main)
 		all->libraries[all->n_libraries++] = u->module;
 	if (sp_package_of_debug(SP_PACKAGE_LISTS, u->module->path, package)) {
-		fprintf(notes->out, " is stripped: %s has its names\n",
-			package);
+		fprintf(notes->out, " is stripped: %s has its names", package);
 		all->n_packages++;
 	} else {
-		fputs(" is stripped: build it with -g and do not strip it\n",
+		fputs(" is stripped: build it with -g and do not strip it",
 		      notes->out);
 	}
+	print_heaviest(notes->out, u, aggregate);
+	putc('\n', notes->out);
 }
 
 /* Up to the first dot, which versions and systems stand behind. */
@@ -302,7 +347,7 @@ static void print_remedies(FILE *out, const struct stripped *all,
 		fputs("  # as root\n", out);
 	}
 	sp_lines_print_whole(out, "    ");
-	if (sp_symbolizer_uses_debuginfod(aggregate->symbolizer))
+	if (sp_symbolizer_options_of(aggregate->symbolizer)->use_debuginfod)
 		fputs("# --debuginfod: no server in DEBUGINFOD_URLS gave it",
 		      out);
 	else
@@ -328,8 +373,8 @@ static void note_lack(struct sp_view_notes *notes, const struct unnamed *u,
 	if (!print_moved(notes, u, all)) {
 		fputs(", ", notes->out);
 		sp_text_print(notes->out, u->lack);
-		putc('\n', notes->out);
 	}
+	putc('\n', notes->out);
 }
 
 void sp_view_note_unnamed(struct sp_view_notes *notes,
@@ -359,7 +404,7 @@ void sp_view_note_unnamed(struct sp_view_notes *notes,
 	for (size_t i = 0; i < n; i++)
 		if (is_worth_saying(&all.modules[i], whole) &&
 		    n_matter++ < MODULES_MAX)
-			note_module(notes, &all.modules[i], a->profile, whole,
+			note_module(notes, &all.modules[i], aggregate, whole,
 				    &stripped);
 	for (size_t i = 0; i < n; i++)
 		note_lack(notes, &all.modules[i], whole, &stripped);

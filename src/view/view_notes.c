@@ -398,18 +398,21 @@ static void note_losses(struct sp_view_notes *notes, const struct sp_profile *p)
 	for (unsigned int i = 0; i < SP_LOSS_COUNT; i++) {
 		const double lost = (double)p->losses[i];
 		const double whole = whole_of(p, loss_units[i]) + lost;
+		const char *unit =
+			loss_units[i] == OBJECTS ? "allocations" : "bytes";
+		const char *help = sp_loss_help(i);
+		const bool is_same = strncmp(help, unit, strlen(unit)) == 0;
 
 		if (!sp_view_note_matters(lost, whole))
 			continue;
 		if (loss_units[i] == EVENTS)
-			print_events(sp_view_note(notes), p->losses[i],
-				     sp_loss_help(i));
+			print_events(sp_view_note(notes), p->losses[i], help);
 		else
-			fprintf(sp_view_note(notes), "about %s of the %s: %s\n",
-				sp_text_percent(lost, whole).text,
-				loss_units[i] == OBJECTS ? "allocations"
-							 : "bytes",
-				sp_loss_help(i));
+			fprintf(sp_view_note(notes),
+				"about %s of the %s: %s%s\n",
+				sp_text_percent(lost, whole).text, unit,
+				is_same ? "those" : "",
+				is_same ? help + strlen(unit) : help);
 	}
 }
 

@@ -589,7 +589,11 @@ class Labels(harness.Case):
                         program], input=b"void seen(void);\nint main(void) "
                        b"{ seen(); return 0; }\n", check=True,
                        timeout=harness.TIMEOUT_S)
-        rows = flat(self.execute(program, period=1).paths[0])
+        path = self.execute(program, period=1).paths[0]
+        rows = flat(path)
         self.assertNotIn("label", rows)
         self.assertEqual(sorted(n for name, n in rows.items()
                                 if name.startswith("hidden.so+0x")), [30, 70])
+        notes = " ".join(harness.report("report", path).split())
+        self.assertRegex(notes,
+                         r"hidden\.so\+0x\w+ is between label and seen ")

@@ -60,20 +60,10 @@ void sp_symbolizer_lacks(const struct sp_symbolizer *symbolizer,
 	(void)arg;
 }
 
-bool sp_symbolizer_uses_debuginfod(const struct sp_symbolizer *symbolizer)
+const struct sp_symbolizer_options *sp_symbolizer_options_of(
+	const struct sp_symbolizer *symbolizer)
 {
-	return symbolizer->uses_debuginfod;
-}
-
-bool sp_symbolizer_has_all_frames(const struct sp_symbolizer *symbolizer)
-{
-	return symbolizer->has_all_frames;
-}
-
-bool sp_symbolizer_has_full_names(const struct sp_symbolizer *symbolizer)
-{
-	(void)symbolizer;
-	return false;
+	return &symbolizer->options;
 }
 
 void sp_symbolizer_count(const struct sp_symbolizer *symbolizer,

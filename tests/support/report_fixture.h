@@ -19,8 +19,7 @@ struct sp_symbolizer {
 	size_t counts[FIXTURE_SYMBOLS];
 	const struct sp_module *problem; /* may be NULL */
 	const char *reason;
-	bool uses_debuginfod;
-	bool has_all_frames;
+	struct sp_symbolizer_options options;
 	size_t named, embedded; /* what sp_symbolizer_count() says */
 };
 

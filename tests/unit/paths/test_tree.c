@@ -211,7 +211,7 @@ TEST_OF(struct fixture *x, tree_of_own_functions, setup, fixture_teardown)
 		struct sp_aggregate *a;
 		struct sp_tree *tree;
 
-		x->symbolizer.has_all_frames = is_all;
+		x->symbolizer.options.see_through.all_frames = is_all;
 		a = fixture_aggregate(x);
 		assert_int_equal(sp_tree_new(a, 0, &tree, NULL), 0);
 		assert_int_equal(tree->n_nodes, n);

@@ -155,11 +155,21 @@ TEST(what_to_install)
 	assert_string_equal(sp_package_server(etc),
 			    "https://debuginfod.debian.net");
 	check_install(1, "apt-get install libc6-dbg");
-	check_install(4, "echo \"deb http://deb.debian.org/debian-debug "
-			 "bookworm-debug main\" "
+	check_install(4, "(echo deb http://deb.debian.org/debian-debug "
+			 "bookworm-debug main) "
 			 ">/etc/apt/sources.list.d/debug.list && "
 			 "apt-get update && apt-get install libapple2-dbgsym "
 			 "libc6-dbg libpear1-dbgsym");
+	/* A release that is out. */
+	write_setting("os-release", "ID=debian\nVERSION_ID=\"12\"\n"
+				    "VERSION_CODENAME=bookworm\n");
+	check_install(2, "(echo deb http://deb.debian.org/debian-debug "
+			 "bookworm-debug main; echo deb "
+			 "http://deb.debian.org/debian-security-debug "
+			 "bookworm-security-debug main) "
+			 ">/etc/apt/sources.list.d/debug.list && "
+			 "apt-get update && apt-get install libc6-dbg "
+			 "libpear1-dbgsym");
 	write_setting("apt/sources.list.d/x.sources",
 		      "URIs: http://mirror/debian-debug\n");
 	check_install(2, "apt-get install libc6-dbg libpear1-dbgsym");
@@ -167,8 +177,8 @@ TEST(what_to_install)
 				    "VERSION_CODENAME=noble\n");
 	check_install(2, "apt-get install libc6-dbg libpear1-dbgsym");
 	write_setting("os-release", "ID=ubuntu\nVERSION_CODENAME=noble\n");
-	check_install(2, "echo \"deb http://ddebs.ubuntu.com noble main "
-			 "restricted universe multiverse\" "
+	check_install(2, "(echo deb http://ddebs.ubuntu.com noble main "
+			 "restricted universe multiverse) "
 			 ">/etc/apt/sources.list.d/debug.list && "
 			 "apt-get update && apt-get install libc6-dbg "
 			 "libpear1-dbgsym");
