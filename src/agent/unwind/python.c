@@ -339,7 +339,10 @@ static bool meets_code(const struct sp_walk *walk, unsigned int n)
 		    interpreter.module->code_end -
 			    interpreter.module->code_start)
 			return interpreter.module->permanent ||
-			       sp_modules_find(pc, NULL) == interpreter.module;
+			       (sp_modules_find(pc, NULL) ==
+					interpreter.module &&
+				interpreter.module->id ==
+					interpreter.module_id);
 	}
 	return false;
 }

@@ -148,6 +148,7 @@ bool sp_python_layout_find(struct sp_module_entry *e,
 		return false;
 	get = sp_linkmap_find(map, "PyGILState_GetThisThreadState");
 	ret->module = e;
+	ret->module_id = e->id;
 	ret->state = runtime;
 	ret->type_of_code = (uintptr_t)sp_linkmap_variable(map, "PyCode_Type");
 	memcpy(&ret->this_thread, &get, sizeof(get));
