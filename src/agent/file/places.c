@@ -7,6 +7,7 @@
 #include "agent/file/chunks.h"
 #include "agent/file/idtable.h"
 #include "agent/file/writer.h"
+#include "agent/sys/arena.h"
 #include "agent/sys/diag.h"
 #include "agent/unwind/modules.h"
 #include "agent/unwind/python.h"
@@ -28,9 +29,26 @@ static struct sp_idtable table;
 #define FOR_GOOD 1u    /* the segment of all permanent records */
 #define WRITTEN  1u
 
-static struct {
+struct pair {
 	_Atomic uint64_t check, place;
-} pairs[PAIRS];
+};
+
+/* NULL: not needed so far, or there was no memory. */
+static _Atomic(struct pair *) pairs;
+
+static struct pair *get_pairs(void)
+{
+	struct pair *none = NULL,
+		    *all = atomic_load_explicit(&pairs, memory_order_acquire);
+
+	if (all)
+		return all;
+	all = sp_arena_get(SP_ARENA_PYTHON, PAIRS * sizeof(*all));
+	/* Another thread may be first: then some memory is lost. */
+	if (all && !atomic_compare_exchange_strong(&pairs, &none, all))
+		all = none;
+	return all;
+}
 
 /* An object where no address is, so that no place of another one is near. */
 static struct sp_module_entry object = {
@@ -104,19 +122,21 @@ static uint64_t place_of(struct sp_lane *lane,
 {
 	const uint64_t key =
 		sp_idtable_key(&table, 0, 0, frame->print, frame->unit).check;
-	const size_t i = (key >> 40) % PAIRS;
-	uint64_t place =
-		atomic_load_explicit(&pairs[i].place, memory_order_relaxed);
+	struct pair *all = get_pairs(), *pair;
+	uint64_t place;
 
-	if (place &&
-	    (atomic_load_explicit(&pairs[i].check, memory_order_relaxed) ^
-	     place) == key)
+	if (!all)
+		return find_place(lane, frame);
+	pair = &all[(key >> 40) % PAIRS];
+	place = atomic_load_explicit(&pair->place, memory_order_relaxed);
+	if (place && (atomic_load_explicit(&pair->check, memory_order_relaxed) ^
+		      place) == key)
 		return place;
 	place = find_place(lane, frame);
 	if (place) {
-		atomic_store_explicit(&pairs[i].check, key ^ place,
+		atomic_store_explicit(&pair->check, key ^ place,
 				      memory_order_relaxed);
-		atomic_store_explicit(&pairs[i].place, place,
+		atomic_store_explicit(&pair->place, place,
 				      memory_order_relaxed);
 	}
 	return place;
