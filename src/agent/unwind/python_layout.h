@@ -29,7 +29,7 @@ struct sp_python_layout {
 struct sp_python_interpreter {
 	struct sp_python_layout layout;
 	struct sp_module_entry *module;
-	uint32_t module_id; /* its entry may become another object's */
+	uint32_t module_id;         /* its entry may become another object's */
 	const char *state;          /* of the whole interpreter */
 	void *(*this_thread)(void); /* needs no lock; NULL: it has none */
 	uintptr_t type_of_code;     /* what code objects have as their type */
