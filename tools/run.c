@@ -82,6 +82,7 @@ static void print_figures(const struct sp_analysis *a, const char *program)
 {
 	const struct sp_profile *p = a->profile;
 	const bool is_exact = sp_profile_is_exact(p);
+	const uint64_t samples = sp_profile_samples(p);
 	const struct sp_whole whole = sp_whole_of(p);
 
 	fputs(PROGRAM ": ", stderr);
@@ -99,8 +100,8 @@ static void print_figures(const struct sp_analysis *a, const char *program)
 		sp_text_bytes((double)p->exact_alloc_bytes).text,
 		sp_text_count(p->exact_alloc_objects).text,
 		sp_text_plural(p->exact_alloc_objects),
-		is_exact ? ", exact" : "", sp_text_count(p->n_samples).text,
-		sp_text_plural(p->n_samples));
+		is_exact ? ", exact" : "", sp_text_count(samples).text,
+		sp_text_plural(samples));
 	if (sp_profile_off_bytes(p))
 		fprintf(stderr,
 			"\n" PROGRAM ": sampling was off while %s of that were "
@@ -115,7 +116,7 @@ static void print_figures(const struct sp_analysis *a, const char *program)
 		fputs("\n" PROGRAM ": ", stderr);
 		sp_lack_print(stderr, &whole);
 	}
-	if (sp_profile_off_bytes(p) && !p->n_samples) {
+	if (sp_profile_off_bytes(p) && !samples) {
 		fputs("\n" PROGRAM ": `" PROGRAM " ctl PID start` starts it\n",
 		      stderr);
 		return;

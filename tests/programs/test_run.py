@@ -169,6 +169,9 @@ class Summary(Command):
         profile = harness.Profile(self.next_of(done))
         profile.require_samples()
         self.assertTrue(os.path.samefile(profile.json["program"], program))
+        [samples] = re.findall(r"(?m); ([\d,]+) samples?$", done.stderr)
+        self.assertEqual(int(samples.replace(",", "")),
+                         profile.json["samples"])
         return profile
 
     @harness.nightly_too
