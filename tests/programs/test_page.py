@@ -292,6 +292,28 @@ class Figures(PageCase):
                     self.assertGreater(n, 4, (view, state, text))
         self.assert_quiet()
 
+    def unknown_peak(self):
+        """A profile of whose peak nothing is certain."""
+        for seed in range(100):
+            for path in subprocess.run(
+                    [harness.target("program_extreme"), self.out, str(seed),
+                     "8", str(os.getpid())], check=True, capture_output=True,
+                    text=True).stdout.split():
+                done = harness.run_report("--json", path)
+                peak = (json.loads(done.stdout)["estimate"]["peak_bytes"]
+                        if not done.returncode else None)
+                if peak and peak["samples"] and not peak["lo"] and \
+                        peak["hi"] is None:
+                    return path
+        raise AssertionError("all peaks are known")
+
+    def test_unknown_peak(self):
+        profile, path = self.unknown_peak(), os.path.join(self.dir, "p.html")
+        self.assertIn("\n  peak      unknown\n", harness.report(profile))
+        harness.report("export", "html", profile, "-o", path)
+        self.show(path)
+        self.assertRegex(self.text("cards"), r"Peak\s+unknown\s")
+
     def test_head_and_choice(self):
         path, profile = self.page("20000", period="16K")
         self.show(path, "view=alloc")

@@ -28,6 +28,9 @@ function knownUntil({whole: {live_known_until_ns: known, processes,
 	return known ? `at ${moment(known)}, not known later` : 'not known';
 }
 
+// Is anything certain of it?
+const isKnown = ({lo, hi}) => lo > 0 || Number.isFinite(hi);
+
 // When the peak was, as the report says it.
 const peakMoment = (data) => data.is_complete && !data.peak_is_measured
 	? 'at the end' : `at ${moment(data.peak_ns)}`;
@@ -49,8 +52,12 @@ function showCards(box, data) {
 	box.append(
 		estimateCard(data.is_complete ? 'Alive at the end' : 'Alive',
 			data.live_bytes, data.live_samples, knownUntil(data)),
-		estimateCard('Peak', data.peak_bytes, data.peak_samples,
-			data.peak_samples ? peakMoment(data) : ''));
+		isKnown(data.peak_bytes)
+			? estimateCard('Peak', data.peak_bytes,
+				data.peak_samples,
+				data.peak_samples ? peakMoment(data) : '')
+			: card('Peak', 'unknown',
+				plural(data.peak_samples, 'sample'), 'estimated'));
 }
 
 // What is missing or doubtful: the notes of the report, and what this page
