@@ -35,7 +35,7 @@ LIBRARY = {
 }
 
 # Whose last act is a call, which compilers make a jump into the library; its
-# frames there may have more than 4 KiB.
+# frames there may have more than 4 KiB.  And calls by pointers, in turn.
 JUMPS = r"""
 #include <ftw.h>
 #include <pthread.h>
@@ -54,6 +54,13 @@ static __attribute__((noinline)) char *copy(const char *text) {
   return strdup(text);
 }
 static void handle(int signal) { kept = malloc(3010); free(kept); }
+static void method(void) { kept = malloc(3030); free(kept); kept = NULL; }
+static void (*volatile call)(void) = method;
+static int compare(const void *a, const void *b) {
+  call();
+  call();
+  return *(const int *)a - *(const int *)b;
+}
 static __attribute__((noinline)) int interrupt(void) { return raise(SIGUSR1); }
 static void *run_thread(void *arg) {
   kept = malloc(3020);
@@ -62,6 +69,8 @@ static void *run_thread(void *arg) {
 }
 int main(int argc, char **argv) {
   pthread_t thread;
+  int two[2] = {2, 1};
+  qsort(two, 2, sizeof(int), compare);
   signal(SIGUSR1, handle);
   go_through(argv[1]);
   kept = copy("it");
@@ -214,6 +223,9 @@ class Untabled(harness.Case):
             names = [f["function"] for f in stack["frames"]]
             self.assertFalse(stack["truncated"], names)
             if names[0] == "visit":
+                self.assertIn("main", names)
+            if names[0] == "method":
+                self.assertEqual(names[1], "compare")
                 self.assertIn("main", names)
             if "handle" in names:
                 self.assertIn("run_thread", names)

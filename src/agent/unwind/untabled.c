@@ -262,9 +262,11 @@ static bool search(struct frame *f, struct sp_cfi_rule *ret)
 
 /* ---- all of it ---- */
 
-/* I2 */
+/* I2, for so many frames further out. */
+#define CALLERS 1
+
 static bool has_caller(struct sp_step_way *way,
-		       const struct sp_step_position *p)
+		       const struct sp_step_position *p, unsigned int further)
 {
 	struct sp_module_entry *e = sp_modules_find(p->pc - 1, way->module);
 	struct sp_cfi_rule rule;
@@ -280,11 +282,17 @@ static bool has_caller(struct sp_step_way *way,
 	if (rule.kind == SP_CFI_END || rule.kind == SP_CFI_SIGNAL ||
 	    (rule.kind == SP_CFI_NONE && sp_step_is_trampoline(way, p->pc)))
 		return true;
-	if (rule.kind == SP_CFI_NONE)
-		return follow(&f, &rule, &open) ||
-		       (open.n && open.frames[0].is_sure) || search(&f, &rule);
-	return (rule.kind == SP_CFI_SP || rule.kind == SP_CFI_BP) &&
-	       leads(&f, &rule, &to);
+	if (rule.kind != SP_CFI_NONE)
+		return (rule.kind == SP_CFI_SP || rule.kind == SP_CFI_BP) &&
+		       leads(&f, &rule, &to);
+	if (follow(&f, &rule, &open) || (open.n && open.frames[0].is_sure) ||
+	    search(&f, &rule))
+		return true;
+	for (unsigned int i = 0; further && i < open.n; i++)
+		if (leads(&f, &open.frames[i].rule, &to) &&
+		    has_caller(way, &to, further - 1))
+			return true;
+	return false;
 }
 
 bool sp_untabled_find(struct sp_step_way *way, const struct sp_step_position *p,
@@ -301,7 +309,7 @@ bool sp_untabled_find(struct sp_step_way *way, const struct sp_step_position *p,
 	for (unsigned int i = 0; i < open.n; i++) {
 		*ret = open.frames[i].rule;
 		if (open.frames[i].is_sure ||
-		    (leads(&f, ret, &to) && has_caller(way, &to)))
+		    (leads(&f, ret, &to) && has_caller(way, &to, CALLERS)))
 			return true;
 	}
 	return false;
