@@ -113,7 +113,7 @@ struct sp_attach_entry {
 	uint8_t after[SP_ATTACH_ENTRY_BYTES];
 };
 
-#define SP_ATTACH_ENTRIES 768u
+#define SP_ATTACH_ENTRIES 800u
 #define SP_ATTACH_LIST    "sampleprof_agent_entries"
 struct sp_attach_entries {
 	uint32_t is_changing; /* a thread is just changing the list */

@@ -21,6 +21,7 @@ enum sp_divert_does {
 	SP_DIVERT_ALLOCATES,
 	SP_DIVERT_STORES, /* the object's address, where the first argument is
 			   */
+	SP_DIVERT_COPIES, /* a text */
 	SP_DIVERT_MOVES,
 	SP_DIVERT_RESIZES, /* in place, or not at all */
 	SP_DIVERT_FREES,
@@ -35,7 +36,7 @@ struct sp_divert_name {
 	bool is_mi; /* mimalloc's: only with that prefix */
 };
 
-#define SP_DIVERT_NAMES 92u
+#define SP_DIVERT_NAMES 98u
 #define SP_DIVERT_NAME  48u /* bytes of the longest, at most */
 extern const struct sp_divert_name sp_divert_names[SP_DIVERT_NAMES]
 	__attribute__((visibility("hidden")));

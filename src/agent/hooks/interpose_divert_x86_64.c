@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "agent/divert/divert.h"
 #include "agent/event/recorder.h"
@@ -122,6 +123,8 @@ static uintptr_t allocate_object(struct call *c, size_t n,
 	c->rax = p = call_below(c);
 	if (c->function->name->does == SP_DIVERT_STORES)
 		p = (int)p == 0 ? *(const uintptr_t *)c->arguments[0] : 0;
+	else if (c->function->name->does == SP_DIVERT_COPIES && p)
+		n = strlen((const char *)p) + 1;
 	count_object(c, p, n, before, frame);
 	return 0;
 }

@@ -22,6 +22,7 @@
 	API void *mi_malloc_aligned(size_t n, size_t alignment);               \
 	API void *mi_calloc_aligned(size_t n, size_t size, size_t alignment);  \
 	API void *mi_realloc_aligned(void *old, size_t n, size_t alignment);   \
+	API char *mi_strdup(const char *s);                                    \
 	API void *mi_zalloc(size_t n);                                         \
 	API void *mi_new_n(size_t n, size_t size);                             \
 	API void *mi_heap_malloc(void *heap, size_t n);                        \
@@ -39,6 +40,11 @@
 	{                                                                      \
 		(void)alignment;                                               \
 		return mi_realloc(old, n);                                     \
+	}                                                                      \
+	char *mi_strdup(const char *s)                                         \
+	{                                                                      \
+		char *p = take(1, strlen(s) + 1);                              \
+		return p ? strcpy(p, s) : NULL;                                \
 	}                                                                      \
 	void *mi_zalloc(size_t n)                                              \
 	{                                                                      \
@@ -71,5 +77,6 @@
 	mi_free(check(t, mi_calloc_aligned(3, n, 32), 3 * n));                 \
 	mi_free(check(t, mi_zalloc(n), n));                                    \
 	mi_free(check(t, mi_new_n(2, n), 2 * n));                              \
+	mi_free(check(t, mi_strdup("seven."), 7));                             \
 	p = check(t, mi_heap_malloc(NULL, n), n);                              \
 	mi_free(check(t, mi_heap_realloc(NULL, p, n + 3), n + 3));
