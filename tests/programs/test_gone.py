@@ -218,6 +218,23 @@ class Executable(Gone):
                          if name.startswith(f"{how}.{i}.")]
                 self.assertEqual(sum(named), WHOLE, (how, i, named))
 
+    def test_nobody_looks(self):
+        """Without `run` a process does not ask for its files."""
+        log = os.path.join(self.dir, "calls")
+        for run, want in ((None, False), ("1-2", True)):
+            env = self.environment(shim=True)
+            env.pop("SAMPLEPROF_RUN", None)
+            if run:
+                env["SAMPLEPROF_RUN"] = run
+            library = env.pop("LD_PRELOAD")
+            subprocess.run(
+                [harness.require("strace", "strace"), "-qq", "-o", log, "-e",
+                 "trace=faccessat", "-E", f"LD_PRELOAD={library}",
+                 harness.target("program_plain"), "300"], check=True, env=env,
+                cwd=self.dir, timeout=harness.TIMEOUT_S, capture_output=True)
+            with open(log, encoding="utf-8") as calls:
+                self.assertEqual("libsampleprof.so" in calls.read(), want)
+
     def test_is_replaced(self):
         for options in ((), (NO_ID,)):
             with self.subTest(options=options):

@@ -279,8 +279,8 @@ void sp_look_keep_files(const struct sp_process *process)
 	uint64_t signals;
 	long fd;
 
-	if (!n || !sp_writer_is_open() || sp_sys_forbids_files() ||
-	    !is_own_process() || !has_lost_file() ||
+	if (strcmp(process->config.run, "none") == 0 || !sp_writer_is_open() ||
+	    sp_sys_forbids_files() || !is_own_process() || !has_lost_file() ||
 	    atomic_exchange(&has_shown_files, true) || !sp_inside_hold(&busy))
 		return;
 	memcpy(name, process->config.run, n);
