@@ -160,9 +160,8 @@ static const char *find_variable(const char *text, const char *end,
 
 /* The variable of that environment that begins so, or another text.  It may be
  * of any size, so it is read in pieces; each variable has 128 KiB at most. */
-static const char *read_variable(long fd, const char *begin)
+static const char *read_variable(long fd, const char *begin, char *text)
 {
-	static char text[ENVIRONMENT_PIECE + 1];
 	size_t have = 0;
 	const char *at;
 	long n;
@@ -181,36 +180,40 @@ static const char *read_variable(long fd, const char *begin)
 	return find_variable(text, text + have, begin);
 }
 
-/* As read_variable(), of the parent's. */
-static const char *read_of_parent(const char *begin)
+/* Has the parent a variable that begins like that, and has `part` in it?  NULL:
+ * and has no more.  Memory for its environment is there for the moment only. */
+static bool ask_parent(const char *begin, const char *part)
 {
 	char path[64] = "/proc/";
 	char digits[24];
-	const char *variable;
+	char *text = sp_sys_map(ENVIRONMENT_PIECE + 1);
+	const char *at = "";
+	bool has_it;
 	long fd;
 
+	if (!text)
+		return false;
 	strcpy(path + strlen(path),
 	       sp_diag_decimal(digits, (uint64_t)SP_SYS0(getppid)));
 	strcpy(path + strlen(path), "/environ");
 	fd = SP_SYS4(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return "";
-	variable = read_variable(fd, begin);
-	SP_SYS1(close, fd);
-	return variable;
+	if (fd >= 0) {
+		at = read_variable(fd, begin, text);
+		SP_SYS1(close, fd);
+	}
+	has_it = part ? begins_with(at, begin) &&
+				 find_in(at, at + strlen(at), part)
+		      : strcmp(at, begin) == 0;
+	sp_sys_unmap(text, ENVIRONMENT_PIECE + 1);
+	return has_it;
 }
 
 bool sp_origin_parent_is_profiled(void)
 {
-	static const char preload[] = "LD_PRELOAD=";
-	const char *at = read_of_parent(preload);
-
-	return begins_with(at, preload) &&
-	       find_in(at, at + strlen(at), "libsampleprof.so");
+	return ask_parent("LD_PRELOAD=", "libsampleprof.so");
 }
 
 bool sp_origin_parent_has_said(const char *variable)
 {
-	return sp_origin_parent_is_profiled() &&
-	       strcmp(read_of_parent(variable), variable) == 0;
+	return sp_origin_parent_is_profiled() && ask_parent(variable, NULL);
 }

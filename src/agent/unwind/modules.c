@@ -453,12 +453,16 @@ static void add_others(struct sp_linkmap_kept *kept)
 
 void sp_modules_init_running(const char *exe_path)
 {
-	static struct sp_linkmap_kept kept;
+	struct sp_linkmap_kept *kept;
 
 	if (sp_modules_entries())
 		return;
-	take_snapshot(exe_path, &kept);
-	add_others(&kept);
+	/* Not of all processes.  Without memory objects are met one by one. */
+	kept = sp_arena_get(SP_ARENA_MODULES, sizeof(*kept));
+	if (!kept)
+		return;
+	take_snapshot(exe_path, kept);
+	add_others(kept);
 }
 
 static struct sp_module_entry *find_permanent(uintptr_t pc)
