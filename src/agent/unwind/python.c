@@ -252,7 +252,7 @@ static void set_c_frame(struct sp_python *python, unsigned int from,
 static void follow_records(struct sp_python *python, const struct sp_walk *walk,
 			   unsigned int n, uintptr_t record)
 {
-	unsigned int i = 0;
+	unsigned int i = 0, steps = 0;
 	uintptr_t frame;
 
 	while (find_c_frame(walk, n, record, &i) &&
@@ -262,7 +262,7 @@ static void follow_records(struct sp_python *python, const struct sp_walk *walk,
 		bool is_entry = false;
 
 		while (frame && !is_entry) {
-			if (!take_frame(python, frame))
+			if (steps++ == STEPS_MAX || !take_frame(python, frame))
 				break;
 			is_entry = byte_at(frame +
 					   interpreter.layout.frame_is_entry);
