@@ -221,7 +221,7 @@ static bool has_displaced(const struct freeze *f, const uint64_t *words,
 static bool is_inside(const struct freeze *f, pid_t tid)
 {
 	uint64_t words[PART_BYTES / sizeof(uint64_t)];
-	sp_cpu_regs regs;
+	sp_cpu_regs regs = {0};
 	uint64_t sp, end;
 
 	if (!sp_cpu_read(tid, &regs) || is_displaced(f, sp_cpu_pc(&regs)))
