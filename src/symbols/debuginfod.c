@@ -44,6 +44,7 @@ const char *sp_debuginfod_cache(const char **ret_name)
 
 	for (i = 0; i < 3 && !(path = getenv(names[i])); i++)
 		;
+	/* cppcheck-suppress arrayIndexOutOfBounds ; a path ends the loop */
 	*ret_name = path ? names[i] : NULL;
 	return path;
 }
