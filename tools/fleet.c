@@ -17,7 +17,7 @@
 #include "fleet/options.h"
 #include "fleet/runs.h"
 #include "fleet/watch.h"
-#include "gate/gate.h"
+#include "compare/gate.h"
 #include "model/profile.h"
 #include "paths/answer.h"
 #include "text/output.h"

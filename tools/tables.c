@@ -18,7 +18,7 @@
 #include "cli/symbolize.h"
 #include "export/options.h"
 #include "fleet/options.h"
-#include "gate/gate_options.h"
+#include "compare/gate_options.h"
 #include "lab/options.h"
 #include "rss/options.h"
 #include "tools/commands.h"

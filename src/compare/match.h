@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "paths/keys.h"
-#include "runs/summary.h"
+#include "compare/summary.h"
 #include "stats/compare.h"
 
 /* One function, call path, or other key, on both sides. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include "runs/inputs.h"
+#include "compare/inputs.h"
 #include "fleet/options.h"
 
 /* Both sides of a comparison from a database: each process is a run. */

@@ -45,7 +45,7 @@ LEAK = "src/stats/leak.c"
 
 ANALYSIS = "src/report/analysis.c"
 CHECK = "src/compare/check.c"
-BASELINE_CHECK = "src/runs/baseline_check.c"
+BASELINE_CHECK = "src/compare/baseline_check.c"
 MOVED = "src/compare/moved.c"
 NAMES = "src/compare/names.c"
 RENAME = "src/compare/rename.c"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runs/baseline.h"
+#include "compare/baseline.h"
 
 static void *need(void *p)
 {

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runs/baseline.h"
+#include "compare/baseline.h"
 #include "compare/check.h"
 #include "compare/diff.h"
 #include "format/fuzz/show.h"
 #include "format/fuzz/target.h"
-#include "gate/format.h"
+#include "compare/format.h"
 #include "support/memfile.h"
 
 #define SEPARATOR "---\n"

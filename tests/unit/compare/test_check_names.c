@@ -5,7 +5,7 @@
  */
 
 #include "compare/check.h"
-#include "gate/format.h"
+#include "compare/format.h"
 #include "support/gate_scene.h"
 #include "support/test.h"
 #include "support/text_checks.h"

@@ -4,7 +4,7 @@
  * looks at each path by itself, and the same from a baseline as from a profile.
  */
 #include "base/rng.h"
-#include "runs/baseline.h"
+#include "compare/baseline.h"
 #include "support/gate_runs.h"
 #include "support/memfile.h"
 #include "support/test.h"

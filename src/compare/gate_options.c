@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "gate/gate_options.h"
+#include "compare/gate_options.h"
 
 #include <errno.h>
 #include <stdlib.h>

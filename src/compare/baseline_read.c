@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/parse.h"
-#include "runs/baseline.h"
+#include "compare/baseline.h"
 #include "format/layout.h"
 
 #define BYTES_MAX  (256ull << 20)

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "gate/format.h"
+#include "compare/format.h"
 
 /*
  * Keep what a check that did not pass was made of in result->evidence, a

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The pages of the report with --base: which tables each of them has. */
-#include "gate/views.h"
+#include "compare/views.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compare/amount.h"
-#include "runs/baseline.h"
+#include "compare/baseline.h"
 #include "compare/diff.h"
-#include "runs/inputs.h"
+#include "compare/inputs.h"
 #include "read/load.h"
 #include "report/load.h"
 #include "symbols/pattern.h"

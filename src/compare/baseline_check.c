@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "runs/baseline.h"
+#include "compare/baseline.h"
 
 /* Samples are objects that were allocated, and stand for all of them give or
  * take chance: exact totals that are out of all proportion are others'.  Where

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "paths/stack_paths.h"
-#include "runs/summary.h"
+#include "compare/summary.h"
 #include "model/profile.h"
 #include "paths/aggregate.h"
 #include "report/analysis.h"

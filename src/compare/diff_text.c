@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "compare/diff.h"
-#include "runs/summary.h"
+#include "compare/summary.h"
 #include "text/figures.h"
 #include "text/lines.h"
 #include "text/style.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runs/baseline.h"
+#include "compare/baseline.h"
 #include "report/question.h"
 #include "text/json.h"
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "cli/arguments.h"
 #include "compare/limit.h"
-#include "gate/format.h"
+#include "compare/format.h"
 #include "report/question.h"
 #include "symbols/symbolizer.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "runs/inputs.h"
+#include "compare/inputs.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runs/baseline.h"
+#include "compare/baseline.h"
 #include "read/load.h"
 #include "report/load.h"
 #include "symbols/images.h"

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "runs/baseline.h"
+#include "compare/baseline.h"
 #include "support/close.h"
 #include "support/gate_runs.h"
 #include "support/memfile.h"

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "model/profile.h"
 #include "report/question.h"
-#include "runs/summary.h"
+#include "compare/summary.h"
 #include "symbols/symbolizer.h"
 
 /* The runs of both sides, from the names of files. */

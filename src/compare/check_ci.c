@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "text/figures.h"
-#include "gate/format.h"
+#include "compare/format.h"
 #include "text/escape.h"
 #include "text/json.h"
 

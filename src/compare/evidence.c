@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "gate/evidence.h"
+#include "compare/evidence.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "runs/summary.h"
+#include "compare/summary.h"
 
 /*
  * A baseline: runs as a small JSON file to be kept with the sources of the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runs/summary.h"
+#include "compare/summary.h"
 
 #include <errno.h>
 #include <stdlib.h>

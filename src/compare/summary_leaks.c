@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runs/summary.h"
+#include "compare/summary.h"
 #include "paths/answer.h"
 #include "paths/leak_sites.h"
 

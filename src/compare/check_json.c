@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "gate/format.h"
+#include "compare/format.h"
 #include "text/json.h"
 
 static void put_culprit(struct sp_json *json, const struct sp_culprit *c)

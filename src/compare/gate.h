@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "gate/gate_options.h"
+#include "compare/gate_options.h"
 
 /*
  * The commands diff and check, from the names of files to what is written.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "gate/gate.h"
+#include "compare/gate.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,10 +9,10 @@
 
 #include "base/place.h"
 #include "compare/amount.h"
-#include "runs/baseline.h"
+#include "compare/baseline.h"
 #include "compare/diff.h"
-#include "runs/inputs.h"
-#include "gate/evidence.h"
+#include "compare/inputs.h"
+#include "compare/evidence.h"
 #include "text/lines.h"
 #include "text/output.h"
 #include "text/text.h"
