@@ -9,7 +9,7 @@
 #include "base/parse.h"
 #include "fleet/code.h"
 #include "fleet/hours.h"
-#include "db/sql.h"
+#include "fleet/sql.h"
 #include "model/profile.h"
 #include "model/walk.h"
 #include "read/load.h"

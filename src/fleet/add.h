@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "db/db.h"
+#include "fleet/db.h"
 #include "symbols/symbolizer.h"
 
 enum sp_fleet_added {

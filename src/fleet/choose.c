@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "db/sql.h"
+#include "fleet/sql.h"
 
 /* A question that is put together, with its values. */
 struct asked {

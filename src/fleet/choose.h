@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/labels.h"
-#include "db/db.h"
+#include "fleet/db.h"
 
 /* Which processes of a database: those that match all conditions. */
 

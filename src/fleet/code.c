@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "db/sql.h"
+#include "fleet/sql.h"
 
 /* Something of the profile, by its id in the database. */
 struct named {

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "db/db.h"
+#include "fleet/db.h"
 #include "model/profile.h"
 #include "symbols/symbolizer.h"
 

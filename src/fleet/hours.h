@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/index.h"
-#include "db/db.h"
+#include "fleet/db.h"
 #include "model/profile.h"
 
 /*

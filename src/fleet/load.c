@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "base/saturate.h"
 #include "fleet/loader.h"
-#include "db/sql.h"
+#include "fleet/sql.h"
 #include "stats/peak.h"
 
 #undef sp_fleet_load_fail_memory

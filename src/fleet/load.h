@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "fleet/choose.h"
-#include "db/db.h"
+#include "fleet/db.h"
 #include "model/profile.h"
 
 /* The limit of parts in a profile (struct sp_sample). */

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/index.h"
 #include "fleet/code.h"
-#include "db/sql.h"
+#include "fleet/sql.h"
 #include "model/codemap.h"
 
 struct reader {

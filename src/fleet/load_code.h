@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/index.h"
 #include "fleet/choose.h"
-#include "db/db.h"
+#include "fleet/db.h"
 #include "model/profile.h"
 
 /* Call stacks of a database in a profile.  Zero-initialise. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "db/sql.h"
+#include "fleet/sql.h"
 #include "fleet/loader.h"
 
 /* Of a group, unless one process has more. */

@@ -5,7 +5,7 @@
 #include "base/saturate.h"
 #include "fleet/hours.h"
 #include "fleet/loader.h"
-#include "db/sql.h"
+#include "fleet/sql.h"
 
 bool sp_fleet_span_is_hours(const struct sp_fleet_span *span)
 {

@@ -8,7 +8,7 @@
 #include "base/parse.h"
 #include "base/saturate.h"
 #include "fleet/loader.h"
-#include "db/sql.h"
+#include "fleet/sql.h"
 #include "stats/peak.h"
 
 /* ---- what belongs to each ---- */

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "fleet/loader.h"
-#include "db/sql.h"
+#include "fleet/sql.h"
 #include "read/join.h"
 
 /* Rows as they come, those of a process together: to be put in the order of the

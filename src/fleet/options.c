@@ -10,7 +10,7 @@
 #include "base/labels.h"
 #include "base/parse.h"
 #include "cli/nearest.h"
-#include "db/db.h"
+#include "fleet/db.h"
 #include "fleet/watch.h"
 
 /* ---- values ---- */

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "db/http.h"
+#include "fleet/http.h"
 
 int sp_http_read(struct sp_http *h, void *to, size_t n, struct sp_error *err)
 {

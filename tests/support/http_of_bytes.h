@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-/* An answer of a server that is here already: what stands in db/http.h for
- * its readers, without db/http.c. */
+/* An answer of a server that is here already: what stands in fleet/http.h for
+ * its readers, without fleet/http.c. */
 struct sp_http {
 	const unsigned char *bytes;
 	size_t n, at;

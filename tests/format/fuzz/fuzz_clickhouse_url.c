@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "db/clickhouse_url.h"
+#include "fleet/clickhouse_url.h"
 #include "format/fuzz/target.h"
 
 static bool is_made_of(const char *text, const char *others)

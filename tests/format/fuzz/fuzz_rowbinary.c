@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "db/rowbinary.h"
+#include "fleet/rowbinary.h"
 #include "format/fuzz/target.h"
 #include "support/http_of_bytes.h"
 

@@ -5,14 +5,14 @@
 #include <errno.h>
 #include <zlib.h>
 
-#include "db/db.h"
-#include "db/http.h"
-#include "db/rowbinary.h"
-#include "db/sql.h"
+#include "fleet/db.h"
+#include "fleet/http.h"
+#include "fleet/rowbinary.h"
+#include "fleet/sql.h"
 #include "support/http_of_bytes.h"
 #include "support/test.h"
 
-/* As db/clickhouse.c has them. */
+/* As fleet/clickhouse.c has them. */
 #define ROWS_MAX  65536u
 #define BYTES_MAX (8u << 20)
 

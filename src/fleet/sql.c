@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "db/sql.h"
+#include "fleet/sql.h"
 
 /* ---- what is there ---- */
 

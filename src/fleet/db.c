@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "db/db.h"
+#include "fleet/db.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "db/engine.h"
+#include "fleet/engine.h"
 
 static const struct sp_fleet_engine *const engines[] = {&sp_fleet_sqlite,
 							&sp_fleet_clickhouse};

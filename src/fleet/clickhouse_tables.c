@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "db/clickhouse_tables.h"
+#include "fleet/clickhouse_tables.h"
 
 /* Where that is not by their keys, and in a cluster by the first column: how
  * rows are sorted, which is what they are searched by, and which shard has

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "db/engine.h"
-#include "db/sqlite_files.h"
+#include "fleet/engine.h"
+#include "fleet/sqlite_files.h"
 
 /* How long to wait for another process that writes. */
 #define BUSY_MS 30000

@@ -8,11 +8,11 @@
 #include <sys/random.h>
 #include <zlib.h>
 
-#include "db/clickhouse_tables.h"
-#include "db/clickhouse_url.h"
-#include "db/engine.h"
-#include "db/http.h"
-#include "db/rowbinary.h"
+#include "fleet/clickhouse_tables.h"
+#include "fleet/clickhouse_url.h"
+#include "fleet/engine.h"
+#include "fleet/http.h"
+#include "fleet/rowbinary.h"
 
 /*
  * There are no transactions, and a row that was sent twice is there twice.  So

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "db/http.h"
+#include "fleet/http.h"
 
 #include <curl/curl.h>
 #include <errno.h>

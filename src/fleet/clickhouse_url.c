@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "db/clickhouse_url.h"
+#include "fleet/clickhouse_url.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "db/schema.h"
+#include "fleet/schema.h"
 
 #include <string.h>
 

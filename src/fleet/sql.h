@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * All questions of the fleet, in one place (db/db.h says in which SQL).
+ * All questions of the fleet, in one place (fleet/db.h says in which SQL).
  *
  * Of a file that is there in several states {processes} has the latest.  Other
  * tables may have rows of processes that {processes} does not have, and the

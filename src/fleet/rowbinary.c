@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "db/rowbinary.h"
+#include "fleet/rowbinary.h"
 
 #include <errno.h>
 #include <stdlib.h>

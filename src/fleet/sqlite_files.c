@@ -4,7 +4,7 @@
  * that it finds.  Its system calls can be replaced: these are the three that
  * depend on who gave a file its name.
  */
-#include "db/sqlite_files.h"
+#include "fleet/sqlite_files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* clickhouse:// URLs: every part and its default, what is refused with which
  * words, and where a password may come from; it stays out of what is said. */
-#include "db/clickhouse_url.h"
+#include "fleet/clickhouse_url.h"
 
 #include <errno.h>
 

@@ -7,15 +7,15 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "db/known.h"
-#include "db/schema.h"
+#include "fleet/known.h"
+#include "fleet/schema.h"
 
 /*
- * A database of profiles, on any engine (db/engine.h).  What is in it is
+ * A database of profiles, on any engine (fleet/engine.h).  What is in it is
  * untrusted: it may come from another machine.  One thread uses it; other
  * processes may at the same time.
  *
- * Questions are written once, in db/sql.c, in the SQL that the engines have
+ * Questions are written once, in fleet/sql.c, in the SQL that the engines have
  * in common.  Where they differ, a word in braces stands for what each of them
  * has (`words` of its struct sp_fleet_engine).  Values take the place of ?, in
  * turn; they are bound or escaped, and a list is written as (1, 2, 3).

@@ -2,12 +2,12 @@
 /* Rows of ClickHouse's format RowBinary: what is written is read again, every
  * type and size; cut, endless and too long ones are refused, and take no memory
  * for what does not come; the columns of every kind of question. */
-#include "db/rowbinary.h"
+#include "fleet/rowbinary.h"
 
 #include <errno.h>
 #include <math.h>
 
-#include "db/sql.h"
+#include "fleet/sql.h"
 #include "support/http_of_bytes.h"
 #include "support/memory_limit.h"
 #include "support/test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "db/known.h"
+#include "fleet/known.h"
 
 #include <stdlib.h>
 

@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 
-#include "db/db.h"
+#include "fleet/db.h"
 
 /*
- * What a database engine does.  Functions are those of db/db.h; state is
+ * What a database engine does.  Functions are those of fleet/db.h; state is
  * the engine's own, made by open() and released by close().
  */
 

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "db/clickhouse_url.h"
-#include "db/schema.h"
+#include "fleet/clickhouse_url.h"
+#include "fleet/schema.h"
 
 /* The statements that make a database on a ClickHouse server, or on all of a
  * cluster.  `i` is the table; each leaves alone what is there. */

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "db/db.h"
-#include "db/http.h"
+#include "fleet/db.h"
+#include "fleet/http.h"
 
 /*
  * ClickHouse's format RowBinary: rows, and nothing else.  A row is the values
@@ -31,7 +31,7 @@ int sp_rowbinary_put(struct sp_rowbinary *rows,
 
 /* ---- reading ---- */
 
-/* The columns of its answer, by the words of a question (db/sql.c); how many.
+/* The columns of its answer, by the words of a question (fleet/sql.c); how many.
  * What is of no table is text. */
 size_t sp_rowbinary_columns(const char *sql,
 			    struct sp_fleet_column ret[SP_FLEET_COLUMNS_MAX]);
