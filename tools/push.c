@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sampleprof push: what processes allocate, sent to a server. */
-#include "push/push.h"
+#include "serve/push.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "push/pyroscope.h"
+#include "serve/pyroscope.h"
 #include "tools/commands.h"
 #include "tools/console.h"
 #include "tools/push.h"

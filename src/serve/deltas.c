@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "push/deltas.h"
+#include "serve/deltas.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "push/series.h"
+#include "serve/series.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* Deltas of push: their sum is the exact total, whatever happens to the
  * estimates of the stacks; what was not committed is part of the next. */
 #include "base/rng.h"
-#include "push/deltas.h"
+#include "serve/deltas.h"
 #include "support/test.h"
 
 #define STACKS 40u

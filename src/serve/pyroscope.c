@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "push/pyroscope.h"
+#include "serve/pyroscope.h"
 
 #include <curl/curl.h>
 #include <errno.h>

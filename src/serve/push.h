@@ -9,7 +9,7 @@
 
 /*
  * Sends what processes allocate to a Pyroscope server, in deltas
- * (push/deltas.h), and what is alive.  Nothing is stored here while a server is
+ * (serve/deltas.h), and what is alive.  Nothing is stored here while a server is
  * away: a delta that it did not take is part of the next one.
  */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "push/push.h"
+#include "serve/push.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,9 +14,9 @@
 #include "control/ending.h"
 #include "control/files.h"
 #include "export/export.h"
-#include "push/deltas.h"
-#include "push/pyroscope.h"
-#include "push/series.h"
+#include "serve/deltas.h"
+#include "serve/pyroscope.h"
+#include "serve/series.h"
 #include "read/source.h"
 #include "text/log.h"
 #include "text/text.h"
