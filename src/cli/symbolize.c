@@ -12,8 +12,8 @@
 
 #include "base/place.h"
 #include "cli/unread.h"
-#include "copy/packfile.h"
-#include "copy/symbolfile.h"
+#include "read/packfile.h"
+#include "read/symbolfile.h"
 #include "read/load.h"
 #include "read/running.h"
 #include "read/source.h"

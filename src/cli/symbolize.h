@@ -40,7 +40,7 @@ struct sp_symbolize_result {
 /*
  * Write options->output.  Everything of the file stays as it is, byte by byte,
  * but for symbols that it had before, which are replaced.  Compressed, it is
- * packed (copy/packfile.h), unless it is damaged.  0 and *ret; negative
+ * packed (read/packfile.h), unless it is damaged.  0 and *ret; negative
  * errno and *err, and no output: also -EBUSY if the process still runs, -EINVAL
  * if the file was cut short, and -ETIME if it took too long.
  *

@@ -162,7 +162,7 @@ typedef int sp_sample_fn(void *arg, enum sp_sample_event event,
  * Samples that ended and are alike: `one` of them stands for all.  It has no id
  * and no offset; of its times and its end is known in which stretch it was born
  * and whether that was in the window, and what the plan asked for (struct
- * sp_plan, events/plan.h).
+ * sp_plan, read/plan.h).
  */
 struct sp_sample_group {
 	struct sp_sample one;

@@ -8,7 +8,7 @@
 #include "format/decode.h"
 #include "read/loader.h"
 #include "read/reader.h"
-#include "events/sinks.h"
+#include "read/sinks.h"
 
 /* One of the files of a reading: opened, read as far as the others are, and
  * made a profile. */

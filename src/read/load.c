@@ -13,7 +13,7 @@
 #include "base/saturate.h"
 #include "read/input.h"
 #include "read/join.h"
-#include "events/order.h"
+#include "read/order.h"
 
 /* So often are files read: what has to be known before may turn out otherwise,
  * or a process discards samples meanwhile. */

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "model/profile.h"
-#include "events/plan.h"
+#include "read/plan.h"
 
 /* Profiles from files. */
 

@@ -11,7 +11,7 @@
 #include "read/marks.h"
 #include "read/reader.h"
 #include "read/embedded_symbols.h"
-#include "events/stream.h"
+#include "read/stream.h"
 
 /* The records of one file, made a profile: zero-initialise, but for the first
  * four, of which the pointers are borrowed. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "copy/packfile.h"
+#include "read/packfile.h"
 #include "format/rewrite.h"
 #include "format/fuzz/target.h"
 #include "read/load.h"

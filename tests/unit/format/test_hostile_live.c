@@ -10,7 +10,7 @@
 
 #include "model/profile.h"
 #include "read/load.h"
-#include "events/order.h"
+#include "read/order.h"
 #include "support/format_model.h"
 #include "support/one_file.h"
 #include "support/sums_of.h"

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 #include "base/rng.h"
-#include "copy/symbolfile.h"
+#include "read/symbolfile.h"
 #include "pack/events.h"
 #include "pack/stackpack.h"
 #include "support/test.h"

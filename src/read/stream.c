@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "events/stream.h"
+#include "read/stream.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,11 +7,11 @@
 
 #include "base/saturate.h"
 #include "pack/open_samples.h"
-#include "events/early.h"
-#include "events/every_sample.h"
-#include "events/group_sink.h"
-#include "events/order.h"
-#include "events/pairing.h"
+#include "read/early.h"
+#include "read/every_sample.h"
+#include "read/group_sink.h"
+#include "read/order.h"
+#include "read/pairing.h"
 
 struct sp_stream {
 	struct sp_profile *profile;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "copy/symbolfile.h"
+#include "read/symbolfile.h"
 
 #include <errno.h>
 #include <stdlib.h>

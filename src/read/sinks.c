@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "events/sinks.h"
+#include "read/sinks.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Groups of samples and their classes compared with plain lists. */
 #include "base/rng.h"
-#include "events/sample_groups.h"
+#include "read/sample_groups.h"
 #include "support/test.h"
 
 #define MODEL 4000

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "copy/packfile.h"
+#include "read/packfile.h"
 
 #include <errno.h>
 #include <inttypes.h>

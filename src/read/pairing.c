@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "events/pairing.h"
+#include "read/pairing.h"
 
 #include <errno.h>
 #include <stdlib.h>

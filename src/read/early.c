@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The index is made when a sample asks: most frees without a sample come where
  * no sample follows. */
-#include "events/early.h"
+#include "read/early.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "model/profile.h"
-#include "events/order.h"
-#include "events/sample_groups.h"
-#include "events/plan.h"
+#include "read/order.h"
+#include "read/sample_groups.h"
+#include "read/plan.h"
 
 /*
  * The sink that counts samples that ended: with those that are alike at their

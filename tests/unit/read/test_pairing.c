@@ -2,7 +2,7 @@
 /* Frees of addresses and their samples, compared with a search through all
  * events. */
 #include "base/rng.h"
-#include "events/pairing.h"
+#include "read/pairing.h"
 #include "support/test.h"
 
 #define EVENTS  20000u

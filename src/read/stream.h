@@ -5,13 +5,13 @@
 #include <stdint.h>
 
 #include "model/profile.h"
-#include "events/sinks.h"
+#include "read/sinks.h"
 
 /*
  * The samples and frees of a file as a stream of events in the order of time,
  * and its sinks: each sample by itself or groups of those that are alike, which
  * become the file's; a function that is told of everything; and the sinks that
- * all files of a reading share (events/sinks.h).
+ * all files of a reading share (read/sinks.h).
  *
  * A free finds its sample among those that are open: born, and not yet freed.
  * One that comes before its sample waits for it; those that wait in the end are

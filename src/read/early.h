@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/index.h"
-#include "events/order.h"
+#include "read/order.h"
 
 /*
  * Frees that came before their sample, or have none.  Memory is proportional to

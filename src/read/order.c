@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "events/order.h"
+#include "read/order.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "events/sample_groups.h"
+#include "read/sample_groups.h"
 
 #include <errno.h>
 #include <stdlib.h>

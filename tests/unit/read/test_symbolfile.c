@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "copy/symbolfile.h"
+#include "read/symbolfile.h"
 #include "model/profile.h"
 #include "read/load.h"
 #include "support/format_model.h"

@@ -2,8 +2,8 @@
 /* Samples and their frees, which come in any order, compared with a plain
  * array. */
 #include "base/rng.h"
-#include "events/order.h"
-#include "events/stream.h"
+#include "read/order.h"
+#include "read/stream.h"
 #include "support/test.h"
 
 #define THREADS 10

@@ -4,7 +4,7 @@
  * files, all samples or groups; packed again the same bytes; cut after and
  * within every chunk, damaged, without the header's bit.
  */
-#include "copy/packfile.h"
+#include "read/packfile.h"
 #include "read/load.h"
 #include "stats/peak.h"
 #include "recorded_shapes.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "events/every_sample.h"
+#include "read/every_sample.h"
 
 #include <errno.h>
 

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 #include "model/profile.h"
-#include "events/plan.h"
-#include "events/sample_groups.h"
+#include "read/plan.h"
+#include "read/sample_groups.h"
 #include "stats/curve.h"
 #include "stats/peak.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "events/group_sink.h"
+#include "read/group_sink.h"
 
 #include <errno.h>
 #include <stdlib.h>
