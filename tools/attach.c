@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "attach/attach.h"
+#include "control/attach.h"
 #include "base/brought.h"
 #include "base/parse.h"
 #include "control/brought.h"

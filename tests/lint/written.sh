@@ -9,8 +9,8 @@
 set -euo pipefail
 
 cd "$1"
-# Those that do, and what they open; attach writes into other processes.
-known='src/(attach/.*|base/place|text/output|control/(death|ask)|compare/gate)\.c|tools/(names|console)\.c'
+# Those that do, and what they open; library.c writes for other processes.
+known='src/(base/place|text/output|control/(death|ask|library)|compare/gate)\.c|tools/(names|console)\.c'
 by_path='\b(creat|mkstemp|mkostemp|mkdtemp|rename|link|unlink|symlink|mkdir|remove|truncate|chmod|chown|freopen) *\('
 for_writing='\bO_(WRONLY|RDWR|CREAT|TMPFILE)\b|\bfopen *\([^)]*, *"[^"]*[wa+]'
 
@@ -26,6 +26,6 @@ complain() {
 	done <<<"$found"
 	status=1
 }
-complain "$by_path" "by a path, which others may lead elsewhere: see base/place.h" 'src/attach/.*\.c'
+complain "$by_path" "by a path, which others may lead elsewhere: see base/place.h" 'src/control/library\.c'
 complain "$for_writing" "opened for writing: use text/output.h or sp_place_open()" "$known"
 exit "$status"

@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "attach/image.h"
+#include "control/image.h"
 
 /* Can a process be attached to?  Each obstacle has a message of its own that
  * names the remedy. */

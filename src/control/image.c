@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "attach/image.h"
+#include "control/image.h"
 
 #include <elfutils/libdwfl.h>
 #include <errno.h>
@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "attach/image_inner.h"
-#include "attach/library.h"
+#include "control/image_inner.h"
+#include "control/library.h"
 #include "base/patience.h"
 #include "base/proc.h"
 #include "base/served.h"

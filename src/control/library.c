@@ -9,7 +9,7 @@
  * I3  A function is called only in a mapping of that very file, or where the
  *     process has the library's very code.
  */
-#include "attach/library.h"
+#include "control/library.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "attach/inside.h"
+#include "control/inside.h"
 #include "base/patience.h"
 #include "base/proc.h"
 #include "base/regular.h"

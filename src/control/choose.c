@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "attach/choose.h"
+#include "control/choose.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach/seize.h"
-#include "attach/threads.h"
+#include "control/seize.h"
+#include "control/threads.h"
 #include "base/clock.h"
 #include "base/proc.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The command's side of attach and detach. */
-#include "attach/attach.h"
+#include "control/attach.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,11 +16,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "attach/attach_inner.h"
-#include "attach/entries.h"
-#include "attach/room.h"
-#include "attach/suitable.h"
-#include "attach/worker.h"
+#include "control/attach_inner.h"
+#include "control/entries.h"
+#include "control/room.h"
+#include "control/suitable.h"
+#include "control/worker.h"
 #include "base/clock.h"
 #include "base/patience.h"
 #include "base/proc.h"

@@ -91,9 +91,9 @@ struct sp_cpu_call {
 };
 
 #if defined(__x86_64__)
-#include "attach/cpu_x86_64.h"
+#include "control/cpu_x86_64.h"
 #elif defined(__aarch64__)
-#include "attach/cpu_aarch64.h"
+#include "control/cpu_aarch64.h"
 #else
 #error "sampleprof attach knows x86-64 and aarch64"
 #endif

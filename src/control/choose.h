@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "attach/tracee.h"
+#include "control/tracee.h"
 
 /*
  * Stops the threads of a process, one after the other, until one is suitable.

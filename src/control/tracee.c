@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "attach/tracee.h"
+#include "control/tracee.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "attach/frames.h"
-#include "attach/seize.h"
+#include "control/frames.h"
+#include "control/seize.h"
 #include "base/clock.h"
 #include "base/proc.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "attach/room.h"
+#include "control/room.h"
 
 #include <errno.h>
 #include <inttypes.h>

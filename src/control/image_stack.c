@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "attach/image_inner.h"
+#include "control/image_inner.h"
 
 /* Functions of the C library in which a thread only waits. */
 static const char *const waiting_names[] = {

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach/hurry.h"
+#include "control/hurry.h"
 #include "support/test.h"
 
 struct priority {

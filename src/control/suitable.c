@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "attach/suitable.h"
+#include "control/suitable.h"
 
 #include <elf.h>
 #include <errno.h>

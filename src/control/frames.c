@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "attach/frames.h"
+#include "control/frames.h"
 
 #include <inttypes.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
 #include <elfutils/libdwfl.h>
 #include <stdbool.h>
 
-#include "attach/image.h"
+#include "control/image.h"
 
 /* What image.c and image_stack.c share. */
 

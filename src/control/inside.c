@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "attach/inside.h"
+#include "control/inside.h"
 
 #include <errno.h>
 #include <fcntl.h>

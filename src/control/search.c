@@ -6,8 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "attach/attach_inner.h"
-#include "attach/seize.h"
+#include "control/attach_inner.h"
+#include "control/seize.h"
 #include "base/clock.h"
 
 /* Pause between two rounds; BUSY_PAUSE_NS more for each time that a lock was

@@ -7,14 +7,14 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "attach/attach.h"
-#include "attach/choose.h"
-#include "attach/hurry.h"
-#include "attach/image.h"
-#include "attach/library.h"
-#include "attach/suitable.h"
-#include "attach/tracee.h"
-#include "attach/worker.h"
+#include "control/attach.h"
+#include "control/choose.h"
+#include "control/hurry.h"
+#include "control/image.h"
+#include "control/library.h"
+#include "control/suitable.h"
+#include "control/tracee.h"
+#include "control/worker.h"
 #include "format/attach.h"
 
 /* Limit of the search for a thread, and then of the calls in it. */

@@ -6,7 +6,7 @@
  * tracer that waits there, and has other threads to look at, waits for ever,
  * and the program with it.
  */
-#include "attach/seize.h"
+#include "control/seize.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "attach/threads.h"
+#include "control/threads.h"
 
 #include <dirent.h>
 #include <errno.h>

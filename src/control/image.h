@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "attach/tracee.h"
+#include "control/tracee.h"
 
 /*
  * What a process has loaded: the addresses of functions, and the object that an

@@ -7,8 +7,8 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "attach/cpu.h"
-#include "attach/hurry.h"
+#include "control/cpu.h"
+#include "control/hurry.h"
 
 /*
  * One thread of another process: it is stopped by ptrace, makes remote calls on

@@ -9,7 +9,7 @@
  * I3  What is written is taken from the list while all threads stand still, and
  *     only where there is what the list says.
  */
-#include "attach/entries.h"
+#include "control/entries.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,9 +18,9 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include "attach/attach_inner.h"
-#include "attach/seize.h"
-#include "attach/threads.h"
+#include "control/attach_inner.h"
+#include "control/seize.h"
+#include "control/threads.h"
 #include "base/clock.h"
 #include "base/proc.h"
 

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "attach/attach_inner.h"
+#include "control/attach_inner.h"
 
 int sp_attach_explain_not_there(uint64_t pid, struct sp_error *err)
 {

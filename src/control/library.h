@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/proc.h"
 #include "control/launch.h"
-#include "attach/tracee.h"
+#include "control/tracee.h"
 
 /*
  * Brings our library into another process.  The process gets a copy in a memory

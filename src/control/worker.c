@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "attach/worker.h"
+#include "control/worker.h"
 
 #include <errno.h>
 #include <signal.h>

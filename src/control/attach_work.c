@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "attach/attach_inner.h"
+#include "control/attach_inner.h"
 #include "base/clock.h"
 
 /* Limits of calls that wait for a lock. */

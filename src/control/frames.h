@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "attach/tracee.h"
+#include "control/tracee.h"
 
 /* Registers that make the system call n with these arguments.  The thread then
  * returns through the signal frame at address `frame`; 0: no frame. */

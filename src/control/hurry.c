@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "attach/hurry.h"
+#include "control/hurry.h"
 
 #include <assert.h>
 #include <errno.h>
