@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "control/target.h"
 #include "rss/ledger.h"
-#include "pins/pins.h"
+#include "rss/pins.h"
 #include "text/json.h"
 #include "text/lines.h"
 #include "text/style.h"

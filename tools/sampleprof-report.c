@@ -24,7 +24,7 @@
 #include "compare/views.h"
 #include "model/profile.h"
 #include "read/load.h"
-#include "resident/weigh.h"
+#include "rss/weigh.h"
 #include "text/lines.h"
 #include "text/output.h"
 #include "text/lack.h"

@@ -54,7 +54,7 @@ struct sp_question {
 	bool of_objects;
 	bool of_resident;
 	sp_weigh_fn *weigh; /* finds resident bytes; NULL: not available */
-	/* "pinned": the live view, by pinned bytes (pins/pins.h). */
+	/* "pinned": the live view, by pinned bytes (rss/pins.h). */
 	bool is_pinned;
 	struct sp_moment at;   /* of live, leaks; none: the end */
 	struct sp_moment from; /* born at or after */

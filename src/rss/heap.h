@@ -2,8 +2,8 @@
 #pragma once
 
 #include "rss/ledger.h"
-#include "resident/objects.h"
-#include "resident/parts.h"
+#include "rss/objects.h"
+#include "rss/parts.h"
 
 /*
  * The rows of the heap and of other anonymous memory, from the allocator's

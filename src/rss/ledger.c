@@ -17,11 +17,11 @@
 #include "control/mapped.h"
 #include "control/target.h"
 #include "rss/heap.h"
-#include "resident/maps.h"
-#include "resident/objects.h"
-#include "resident/pages.h"
-#include "resident/parts.h"
-#include "resident/rounding.h"
+#include "rss/maps.h"
+#include "rss/objects.h"
+#include "rss/pages.h"
+#include "rss/parts.h"
+#include "rss/rounding.h"
 
 #define RANGES_MAX  4096u
 #define CLASSES_MAX 4096u

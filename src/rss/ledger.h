@@ -10,9 +10,9 @@
 #include "control/brought.h"
 #include "format/layout.h"
 #include "report/ledgers.h"
-#include "resident/absent.h"
-#include "resident/objects.h"
-#include "pins/pins.h"
+#include "rss/absent.h"
+#include "rss/objects.h"
+#include "rss/pins.h"
 #include "stats/estimator.h"
 
 /*
@@ -78,7 +78,7 @@ struct sp_rss_ledger {
 				*/
 	uint64_t unsampled_bytes, before_bytes;
 	enum sp_unseen before;
-	/* The call sites that pin free memory (pins/pins.h); the caller frees
+	/* The call sites that pin free memory (rss/pins.h); the caller frees
 	 * it (sp_rss_pins_free()).  NULL: not asked for. */
 	struct sp_rss_pins *pins;
 	/* The sampled objects that are not all resident, if asked for; the
