@@ -19,7 +19,7 @@
 #include "fleet/watch.h"
 #include "compare/gate.h"
 #include "model/profile.h"
-#include "paths/answer.h"
+#include "report/answer.h"
 #include "text/output.h"
 #include "text/text.h"
 #include "tools/commands.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "read/load.h"
-#include "paths/answer.h"
+#include "report/answer.h"
 #include "stats/special.h"
 
 /* To compare laws with, where everything was recorded. */

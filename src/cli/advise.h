@@ -10,7 +10,7 @@
 #include "cli/arguments.h"
 #include "model/profile.h"
 #include "read/load.h"
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 #include "stats/period_model.h"
 #include "stats/estimator.h"
 #include "symbols/symbolizer.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/growth.h"
 
-#include "paths/answer.h"
+#include "report/answer.h"
 #include "report/load.h"
 #include "text/text.h"
 

@@ -6,7 +6,7 @@
 
 #include "cli/near_function.h"
 #include "cli/options.h"
-#include "paths/answer.h"
+#include "report/answer.h"
 #include "text/lines.h"
 
 #define DEFAULT_TOP 10

@@ -9,7 +9,7 @@
 #include "cli/arguments.h"
 #include "model/profile.h"
 #include "read/load.h"
-#include "paths/leak_sites.h"
+#include "report/leak_sites.h"
 #include "report/question.h"
 #include "symbols/symbolizer.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 #include "cli/leaks.h"
-#include "paths/callers.h"
+#include "report/callers.h"
 #include "stats/estimate.h"
 #include "text/lack.h"
 #include "text/lines.h"

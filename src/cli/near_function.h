@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "paths/answer.h"
+#include "report/answer.h"
 
 /*
  * -ENOENT and *err: no function of the aggregate matches the pattern, which

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "cli/arguments.h"
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 #include "report/load.h"
 #include "report/question.h"
 #include "symbols/symbolizer.h"

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "paths/keys.h"
+#include "report/keys.h"
 #include "compare/summary.h"
 #include "stats/compare.h"
 

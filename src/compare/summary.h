@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "model/profile.h"
-#include "paths/paths.h"
+#include "report/paths.h"
 #include "report/question.h"
 #include "stats/estimator.h"
 #include "stats/leak.h"
@@ -15,7 +15,7 @@
 
 /*
  * What a comparison keeps of one run: exact totals, estimates, and the sampled
- * bytes of each call path, by names (paths/paths.h).  A baseline file is a list
+ * bytes of each call path, by names (report/paths.h).  A baseline file is a list
  * of these.
  */
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "compare/summary.h"
-#include "paths/answer.h"
-#include "paths/leak_sites.h"
+#include "report/answer.h"
+#include "report/leak_sites.h"
 
 static int take_sites(struct sp_summary *s, const struct sp_leak_sites *sites)
 {

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "paths/stack_paths.h"
+#include "report/stack_paths.h"
 #include "compare/summary.h"
 #include "model/profile.h"
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 #include "report/analysis.h"
 #include "report/filter.h"
 #include "stats/adjust.h"

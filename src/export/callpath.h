@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 
 /*
  * Call stacks for Valgrind's formats, which identify frames by their text:

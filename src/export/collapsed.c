@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/intern.h"
-#include "paths/calls.h"
+#include "report/calls.h"
 #include "stats/adjust.h"
 #include "text/text.h"
 

@@ -15,7 +15,7 @@
 #include "export/pprof.h"
 #include "export/speedscope.h"
 #include "read/load.h"
-#include "paths/answer.h"
+#include "report/answer.h"
 #include "report/load.h"
 #include "view/view_csv.h"
 #include "view/view_json.h"

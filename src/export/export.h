@@ -10,7 +10,7 @@
 #include "export/format.h"
 #include "model/profile.h"
 #include "read/load.h"
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 #include "report/load.h"
 #include "report/question.h"
 #include "symbols/symbolizer.h"

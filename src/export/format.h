@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "model/profile.h"
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 #include "report/load.h"
 
 /* Limit of files on one side of a comparison. */

@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "export/format.h"
-#include "paths/calls.h"
+#include "report/calls.h"
 
 int sp_html_paths_function(struct sp_html_paths *paths, const char *name,
 			   const char *module, uint32_t *ret_number)

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 #include "base/intern.h"
 
 /*

@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 #include "base/intern.h"
-#include "paths/calls.h"
+#include "report/calls.h"
 #include "stats/adjust.h"
 #include "text/json.h"
 

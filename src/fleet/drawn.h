@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "fleet/load.h"
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 #include "stats/two_stage.h"
 
 /*

@@ -4,7 +4,7 @@
 
 #include "fleet/drawn.h"
 #include "model/profile.h"
-#include "paths/function_json.h"
+#include "report/function_json.h"
 #include "text/figures.h"
 #include "text/json.h"
 #include "text/lack.h"

@@ -8,7 +8,7 @@
 
 #include "model/profile.h"
 #include "read/load.h"
-#include "paths/answer.h"
+#include "report/answer.h"
 #include "text/text.h"
 
 /* Is every allocation there? */

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "format/layout.h"
-#include "paths/aggregate.h"
-#include "paths/answer.h"
+#include "report/aggregate.h"
+#include "report/answer.h"
 #include "rss/pages.h"
 #include "rss/rounding.h"
 #include "stats/amounts.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "paths/callers.h"
+#include "report/callers.h"
 #include "rss/pins.h"
 #include "text/json.h"
 #include "text/lines.h"

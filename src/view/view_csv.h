@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 
 /* Tables as CSV (text/table.h). */
 

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "paths/edges.h"
-#include "paths/function_json.h"
-#include "paths/tree.h"
+#include "report/edges.h"
+#include "report/function_json.h"
+#include "report/tree.h"
 #include "text/json.h"
 #include "text/table.h"
 #include "view/view_csv.h"

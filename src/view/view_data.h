@@ -4,9 +4,9 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "paths/aggregate.h"
-#include "paths/edges.h"
-#include "paths/listing.h"
+#include "report/aggregate.h"
+#include "report/edges.h"
+#include "report/listing.h"
 #include "report/stats.h"
 
 /*

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "paths/function_json.h"
+#include "report/function_json.h"
 #include "report/ledgers.h"
 #include "stats/timeline.h"
 #include "text/json.h"

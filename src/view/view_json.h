@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 #include "text/json.h"
 
 /* Points of the timeline, ends included: every half percent of the run. */

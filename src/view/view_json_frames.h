@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 #include "text/json.h"
 
 /* Version of the JSON of the report, as "schema_version". In 1 each stack has

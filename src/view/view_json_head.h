@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 #include "text/json.h"
 
 /* The beginning of all JSON of the report: the run and its exact totals, the

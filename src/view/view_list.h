@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "paths/aggregate.h"
-#include "paths/listing.h"
+#include "report/aggregate.h"
+#include "report/listing.h"
 
 /*
  * The listings with the text of their lines and of the lines around them, if

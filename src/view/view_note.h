@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 
 /* Notes that view_notes.c collects from several modules. */
 struct sp_view_notes {

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 #include "text/json.h"
 
 /* The notes below the tables of the text report. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "view/view_peek.h"
 
-#include "paths/edges.h"
+#include "report/edges.h"
 #include "text/text.h"
 #include "view/view_row.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "paths/edges.h"
+#include "report/edges.h"
 
 /* The n functions with their callers above and their callees below.  Callers
  * and callees with less than `share` of the view, in [0, 1], are summed up. 0

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 
 /*
  * A line with one estimate and its share.  The caller adds the name, or more:

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "model/whole.h"
-#include "paths/calls.h"
+#include "report/calls.h"
 #include "text/lines.h"
 #include "text/style.h"
 #include "text/text.h"

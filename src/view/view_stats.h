@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 #include "report/stats.h"
 
 /* By entry points; then the n_max (0: all) functions with most bytes and those

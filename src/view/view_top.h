@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 
 /* How many of the first n_max (0: all) are printed: those before the first one
  * that is 0 in the column of the order. */

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "paths/tree.h"
+#include "report/tree.h"
 #include "text/lines.h"
 #include "text/text.h"
 #include "view/view_row.h"

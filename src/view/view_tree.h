@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 
 /*
  * The call tree, callers above callees, of the places with at least `share` of

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 
 /*
  * A profile made by hand, and a symbolizer that answers from a table, in place

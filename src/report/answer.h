@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "model/profile.h"
 #include "read/load.h"
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 #include "report/analysis.h"
 #include "report/filter.h"
 #include "report/question.h"

@@ -4,9 +4,9 @@
  * random stacks against a search through every stack for each function.
  */
 #include "base/rng.h"
-#include "paths/aggregate.h"
-#include "paths/callers.h"
-#include "paths/edges.h"
+#include "report/aggregate.h"
+#include "report/callers.h"
+#include "report/edges.h"
 #include "support/close.h"
 #include "support/report_fixture.h"
 #include "support/test.h"

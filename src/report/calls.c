@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "paths/calls.h"
+#include "report/calls.h"
 
 #include <errno.h>
 #include <stdlib.h>

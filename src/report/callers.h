@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 
 /*
  * A line "< caller < caller" for people, `indent` columns from the margin: the

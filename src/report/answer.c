@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "paths/answer.h"
+#include "report/answer.h"
 
 static int need_symbols(struct sp_answer *a, struct sp_error *err)
 {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 
 /*
  * The call tree of an aggregate, from the outermost callers down, in

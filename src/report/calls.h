@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 
 /* A function of a call stack. */
 struct sp_call {

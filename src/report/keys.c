@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "paths/keys.h"
+#include "report/keys.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 
 static const char *const granularities[] = {
 	[SP_BY_FUNCTION] = "function", [SP_BY_FILE] = "file",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "paths/paths.h"
+#include "report/paths.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -48,7 +48,7 @@ struct sp_aggregate_function {
 	bool is_embedded;  /* at least in one stack it is the profile that names
 			    * it */
 	/* Samples of the view whose innermost function of the program's own
-	 * this is (paths/calls.h). */
+	 * this is (report/calls.h). */
 	struct sp_class_sums flat;
 	/* Samples of the view with it anywhere in the stack; recursion counts
 	 * once. */

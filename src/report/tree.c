@@ -5,7 +5,7 @@
  * large enough; only for these are sums merged, which estimates with limits
  * need.
  */
-#include "paths/tree.h"
+#include "report/tree.h"
 
 #include <errno.h>
 #include <stdlib.h>

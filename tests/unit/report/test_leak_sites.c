@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/leaks.h"
-#include "paths/leak_sites.h"
+#include "report/leak_sites.h"
 #include "support/report_fixture.h"
 #include "support/test.h"
 #include "text/lines.h"

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "paths/paths.h"
+#include "report/paths.h"
 
 /*
  * What the rows of a table stand for: functions, call paths, places in a call

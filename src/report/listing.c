@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "paths/listing.h"
+#include "report/listing.h"
 
 #include <errno.h>
 #include <stdlib.h>

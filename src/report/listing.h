@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 
 /* The lines of one source file that a function has samples on. */
 struct sp_listing {

@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "paths/edges.h"
-#include "paths/tree.h"
+#include "report/edges.h"
+#include "report/tree.h"
 #include "support/close.h"
 #include "support/report_fixture.h"
 #include "support/test.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 #include "text/json.h"
 
 /* The members of an open object that identify a function. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Stacks to functions, flat and cumulative, with intervals. */
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 #include "support/close.h"
 #include "support/report_fixture.h"
 #include "support/test.h"

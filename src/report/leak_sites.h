@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 #include "stats/leaks.h"
 
 /* A row of an aggregate with its verdict. */

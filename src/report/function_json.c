@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "paths/function_json.h"
+#include "report/function_json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * are long, and the same frames recur in nearly every stack, so the result for
  * a frame is cached.
  */
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/index.h"
-#include "paths/calls.h"
+#include "report/calls.h"
 #include "read/load.h"
 #include "report/label.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "paths/stack_paths.h"
+#include "report/stack_paths.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Each stack gives one pair of caller and callee for each of its functions; the
  * pairs are sorted and the equal ones summed up. */
-#include "paths/edges.h"
+#include "report/edges.h"
 
 #include <errno.h>
 #include <stdlib.h>

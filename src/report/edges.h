@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 
 /*
  * Callers and callees of a function.  Each stack with the function counts once,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "paths/callers.h"
+#include "report/callers.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -5,9 +5,9 @@
 #include <stdint.h>
 
 #include "base/index.h"
-#include "paths/paths.h"
+#include "report/paths.h"
 #include "model/profile.h"
-#include "paths/aggregate.h"
+#include "report/aggregate.h"
 
 /*
  * The call paths of a profile's stacks.  A frame is named once, however many

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "paths/leak_sites.h"
+#include "report/leak_sites.h"
 
 #include <errno.h>
 #include <math.h>
