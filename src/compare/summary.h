@@ -15,8 +15,8 @@
 
 /*
  * What a comparison keeps of one run: exact totals, estimates, and the sampled
- * bytes of each call path, by names (report/paths.h).  A baseline file is a list
- * of these.
+ * bytes of each call path, by names (report/paths.h).  A baseline file is a
+ * list of these.
  */
 
 /*

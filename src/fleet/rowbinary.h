@@ -31,8 +31,8 @@ int sp_rowbinary_put(struct sp_rowbinary *rows,
 
 /* ---- reading ---- */
 
-/* The columns of its answer, by the words of a question (fleet/sql.c); how many.
- * What is of no table is text. */
+/* The columns of its answer, by the words of a question (fleet/sql.c); how
+ * many. What is of no table is text. */
 size_t sp_rowbinary_columns(const char *sql,
 			    struct sp_fleet_column ret[SP_FLEET_COLUMNS_MAX]);
 

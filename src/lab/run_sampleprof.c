@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "agent/sampling/checkin.h"
-#include "agent/sampling/rate_limit.h"
+#include "agent/process/checkin.h"
+#include "agent/process/rate_limit.h"
 #include "agent/thread/sampler.h"
 #include "lab/strategy.h"
 

@@ -9,8 +9,8 @@
 
 /*
  * Sends what processes allocate to a Pyroscope server, in deltas
- * (serve/deltas.h), and what is alive.  Nothing is stored here while a server is
- * away: a delta that it did not take is part of the next one.
+ * (serve/deltas.h), and what is alive.  Nothing is stored here while a server
+ * is away: a delta that it did not take is part of the next one.
  */
 
 #define SP_PUSH_INTERVAL_NS 15000000000ull

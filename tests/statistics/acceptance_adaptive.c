@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/sampling/period.h"
+#include "agent/process/period.h"
 #include "many_threads.h"
 #include "stats/estimator.h"
 

@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 
-#include "agent/sampling/checkin.h"
-#include "agent/sampling/period.h"
+#include "agent/process/checkin.h"
+#include "agent/process/period.h"
 
 static struct sp_law first;
 static uint64_t clock_ns, changes, longest_bytes;

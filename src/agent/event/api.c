@@ -12,7 +12,7 @@
 #include "agent/file/slots.h"
 #include "agent/file/slots_total.h"
 #include "agent/process/process.h"
-#include "agent/sampling/checkin.h"
+#include "agent/process/checkin.h"
 #include "agent/sys/diag.h"
 #include "agent/sys/export.h"
 #include "agent/thread/size_counts.h"

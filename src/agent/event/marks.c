@@ -19,8 +19,8 @@
 #include "agent/file/slots_copy.h"
 #include "agent/file/slots_total.h"
 #include "agent/file/writer.h"
-#include "agent/sampling/checkin.h"
-#include "agent/sampling/period.h"
+#include "agent/process/checkin.h"
+#include "agent/process/period.h"
 #include "agent/sys/diag.h"
 #include "agent/thread/inside.h"
 

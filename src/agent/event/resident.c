@@ -8,7 +8,7 @@
 #include "agent/event/recorder.h"
 #include "agent/file/writer.h"
 #include "agent/process/memory_limit.h"
-#include "agent/sampling/period.h"
+#include "agent/process/period.h"
 #include "agent/sys/diag.h"
 #include "agent/sys/sys.h"
 #include "agent/unwind/lane.h"

@@ -10,8 +10,8 @@
 #include "agent/file/slots.h"
 #include "agent/file/slots_copy.h"
 #include "agent/file/writer.h"
-#include "agent/sampling/checkin.h"
-#include "agent/sampling/suspend.h"
+#include "agent/process/checkin.h"
+#include "agent/process/suspend.h"
 #include "agent/thread/inside.h"
 #include "agent/thread/size_counts.h"
 

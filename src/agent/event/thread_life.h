@@ -7,7 +7,7 @@
 
 #include "agent/event/recover.h"
 #include "agent/process/process.h"
-#include "agent/sampling/period.h"
+#include "agent/process/period.h"
 #include "agent/thread/thread.h"
 
 /*

@@ -5,7 +5,7 @@
  */
 #include "agent/file/slots.h"
 #include "agent/file/slots_total.h"
-#include "agent/sampling/checkin.h"
+#include "agent/process/checkin.h"
 #include "support/agent_fixture.h"
 #include "support/test.h"
 

@@ -5,7 +5,7 @@
 #include "agent/event/recover.h"
 #include "agent/file/slots.h"
 #include "agent/file/slots_total.h"
-#include "agent/sampling/period.h"
+#include "agent/process/period.h"
 #include "agent/thread/inside.h"
 #include "agent/thread/lease.h"
 #include "agent/thread/size_counts.h"

@@ -5,8 +5,8 @@
  */
 #include "agent/event/marks.h"
 #include "agent/event/recorder.h"
-#include "agent/sampling/period.h"
-#include "agent/sampling/rate_limit.h"
+#include "agent/process/period.h"
+#include "agent/process/rate_limit.h"
 #include "agent/thread/thread.h"
 #include "model/profile.h"
 #include "support/agent_fixture.h"

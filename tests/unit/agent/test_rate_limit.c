@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "agent/sampling/rate_limit.h"
+#include "agent/process/rate_limit.h"
 #include "base/rng.h"
 #include "support/test.h"
 

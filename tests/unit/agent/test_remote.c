@@ -19,7 +19,7 @@
 #include "agent/event/recorder.h"
 #include "agent/event/remote.h"
 #include "agent/file/writer.h"
-#include "agent/sampling/period.h"
+#include "agent/process/period.h"
 #include "agent/sys/next.h"
 #include "agent/thread/thread.h"
 #include "agent/unwind/lane.h"

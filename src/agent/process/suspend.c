@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "agent/sampling/suspend.h"
+#include "agent/process/suspend.h"
 
 #include <stdatomic.h>
 
-#include "agent/sampling/checkin.h"
+#include "agent/process/checkin.h"
 #include "agent/sys/diag.h"
 #include "agent/thread/inside.h"
 

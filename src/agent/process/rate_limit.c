@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "agent/sampling/rate_limit.h"
+#include "agent/process/rate_limit.h"
 
 #include "base/wide.h"
 #include "format/layout.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "agent/sampling/period.h"
+#include "agent/process/period.h"
 
 #include <stddef.h>
 
-#include "agent/sampling/rate_limit.h"
+#include "agent/process/rate_limit.h"
 #include "agent/sys/arena.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/diag.h"

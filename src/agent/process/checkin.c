@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "agent/sampling/checkin.h"
+#include "agent/process/checkin.h"
 
 #include "agent/file/slots.h"
 
