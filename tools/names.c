@@ -65,6 +65,22 @@ bool names_begin(struct names *names, struct sp_kept *kept, uint64_t within_ns)
 	return true;
 }
 
+bool names_are_last(const struct names *names, const char *program)
+{
+	const size_t n = strlen(program);
+
+	for (size_t i = 3; i < names->n; i += 2) {
+		const char *path = names->command[i];
+		const char *end = strrchr(path, '=');
+		const size_t length = (size_t)(end - path);
+
+		if (length > n && end[-(ptrdiff_t)n - 1] == '/' &&
+		    memcmp(end - n, program, n) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* By the command, whose standard output goes nowhere.  False: not started. */
 static bool run_command(char *const *command, int *ret_status)
 {

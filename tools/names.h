@@ -25,6 +25,10 @@ struct names {
  * nowhere.  False after a message. */
 bool names_begin(struct names *names, struct sp_kept *kept, uint64_t within_ns);
 
+/* Is there a file among them for a program of that name, without directories?
+ * Nobody can name its functions later. */
+bool names_are_last(const struct names *names, const char *program);
+
 /* False: the command cannot be started, or no time is left.  Without names for
  * another reason the profile is as it was.  All is said on standard error. */
 bool names_add(const struct names *names, char *path);

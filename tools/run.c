@@ -47,7 +47,8 @@ enum {
 #define LARGEST 3
 
 /* A build of many files leaves thousands of profiles, and each takes some
- * tenths of a second: the largest are those that are read. */
+ * tenths of a second: the largest are those that are read.  Others have names
+ * if this is the last moment for them. */
 #define SYMBOLIZED_MAX 16u
 
 static int preload_library(struct sp_error *err)
@@ -216,8 +217,10 @@ static void add_symbols(const struct recordings *all, pid_t ours, bool is_quiet,
 	bool is_fine = names_begin(&names, kept, NAMES_WITHIN_NS);
 	const size_t n_lost = kept ? sp_kept_left_out(kept) : 0;
 
-	for (size_t i = 0; is_fine && i < all->n && i < SYMBOLIZED_MAX; i++)
-		if (is_over(&all->list[i], ours))
+	for (size_t i = 0; is_fine && i < all->n; i++)
+		if ((i < SYMBOLIZED_MAX ||
+		     names_are_last(&names, all->list[i].program)) &&
+		    is_over(&all->list[i], ours))
 			is_fine = names_add(&names, all->list[i].path);
 	names_end(&names);
 	if (is_fine && all->n > SYMBOLIZED_MAX && !is_quiet)

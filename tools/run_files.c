@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/family.h"
 #include "rss/look.h"
 
 /* What comes and goes is seen if it stays for the first of these.  A look takes
@@ -17,14 +18,16 @@
 #define INTERVAL_NS 50000000u
 #define COST        100u
 
-/* A process whose files have no names any more waits for its end. */
+/* A process waits for its end; it may be anybody's who knows the name. */
 static void look_as_asked(const struct run_files *f)
 {
-	const int peer = sp_rss_look_meet(f->asked);
+	uint64_t pid;
+	const int peer = sp_rss_look_meet(f->asked, &pid);
 
 	if (peer < 0)
 		return;
-	sp_kept_look_below(f->kept);
+	if (sp_family_has((uint64_t)getpid(), pid))
+		sp_kept_look(f->kept, pid);
 	(void)send(peer, "", 1, MSG_NOSIGNAL);
 	close(peer);
 }

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -189,4 +188,15 @@ int sp_family_find(uint64_t pid, uint64_t until_ns, struct sp_family *ret)
 	const int r = sp_family_by_children(pid, until_ns, ret);
 
 	return r == -ENOSYS ? sp_family_by_parents(pid, until_ns, ret) : r;
+}
+
+bool sp_family_has(uint64_t from, uint64_t pid)
+{
+	/* A number that is used again meanwhile may not make a ring. */
+	for (int i = 0; i < 1000 && pid; i++) {
+		pid = sp_proc_parent(pid);
+		if (pid == from)
+			return pid != 0;
+	}
+	return false;
 }

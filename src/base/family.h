@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,5 +28,8 @@ int sp_family_by_children(uint64_t pid, uint64_t until_ns,
 			  struct sp_family *ret);
 int sp_family_by_parents(uint64_t pid, uint64_t until_ns,
 			 struct sp_family *ret);
+
+/* Does the process `pid` descend from `from`, in at most 1,000 steps? */
+bool sp_family_has(uint64_t from, uint64_t pid);
 
 void sp_family_free(struct sp_family *family);

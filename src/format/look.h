@@ -32,7 +32,7 @@ enum sp_look_why {
 	/* Likewise, where nothing can be asked of the allocator: it may be in
 	 * the middle of a call. */
 	SP_LOOK_END_AT_ONCE = 4,
-	/* At the end of what it has mapped files that have no name any more. */
+	/* At the end of what has them mapped. */
 	SP_LOOK_FILES = 5,
 };
 

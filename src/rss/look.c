@@ -215,13 +215,12 @@ int sp_rss_look_open_for_files(const char *run, struct sp_error *err)
 	return sp_rss_look_open(name, err);
 }
 
-int sp_rss_look_meet(int fd)
+int sp_rss_look_meet(int fd, uint64_t *ret_pid)
 {
 	/* cppcheck-suppress nullPointer ; its address is not asked for */
 	const int peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 	struct sp_look look;
-	uint64_t pid;
-	int r = peer < 0 ? -errno : read_peer(peer, 0, &pid, &look);
+	int r = peer < 0 ? -errno : read_peer(peer, 0, ret_pid, &look);
 
 	if (r == 0)
 		return peer;

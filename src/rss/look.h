@@ -24,4 +24,4 @@ int sp_rss_look_serve(int fd, int stop, uint64_t pid, const char *mark,
  * ledger; and the next of them: a descriptor to answer it by any byte, or
  * negative errno. */
 int sp_rss_look_open_for_files(const char *run, struct sp_error *err);
-int sp_rss_look_meet(int fd);
+int sp_rss_look_meet(int fd, uint64_t *ret_pid);

@@ -89,7 +89,8 @@ int main(int argc, char **argv) {
   return 0;
 }
 """
-# Becomes a program in memory, which ends as it is told, as soon as it can.
+# Becomes a program in memory, if it shall, and ends as it is told, as soon as
+# it can.
 QUICK = r"""#define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -113,7 +114,7 @@ static void become(char **argv) {
   exit(4);
 }
 int main(int argc, char **argv) {
-  if (!getenv("QUICK")) become(argv);
+  if (!getenv("QUICK") && !argv[2]) become(argv);
   for (int i = 0; i < 700; i++) fill_basket(72);
   if (!strcmp(argv[1], "_exit")) _exit(0);
   if (!strcmp(argv[1], "exec")) execl("/bin/true", "true", NULL);
@@ -218,8 +219,22 @@ class Executable(Gone):
                          if name.startswith(f"{how}.{i}.")]
                 self.assertEqual(sum(named), WHOLE, (how, i, named))
 
+    def test_removed_after(self):
+        """Each of more programs than `run` names profiles, at once after its
+        end, as tests of documentation are; all have one path."""
+        program = self.compile("quick", QUICK)
+        subprocess.run(
+            [harness.tool(), "run", "--quiet", "--period", "1", "--out",
+             "%p.sprof", "--", "sh", "-c", 'i=0; while [ $i -lt 20 ]; do '
+             f"cp {program} it && ./it $0 here; rm it; i=$((i + 1)); done",
+             "return"], check=True, cwd=self.dir, timeout=harness.TIMEOUT_S,
+            env=self.environment(shim=False))
+        named = [self.allocated("fill_basket", name, 0)
+                 for name in os.listdir(self.dir) if name.endswith(".sprof")]
+        self.assertEqual(sum(n == WHOLE for n in named), 20, named)
+
     def test_nobody_looks(self):
-        """Without `run` a process does not ask for its files."""
+        """Without `run` a process does not ask for a look."""
         log = os.path.join(self.dir, "calls")
         for run, want in ((None, False), ("1-2", True)):
             env = self.environment(shim=True)
@@ -229,11 +244,11 @@ class Executable(Gone):
             library = env.pop("LD_PRELOAD")
             subprocess.run(
                 [harness.require("strace", "strace"), "-qq", "-o", log, "-e",
-                 "trace=faccessat", "-E", f"LD_PRELOAD={library}",
+                 "trace=connect", "-E", f"LD_PRELOAD={library}",
                  harness.target("program_plain"), "300"], check=True, env=env,
                 cwd=self.dir, timeout=harness.TIMEOUT_S, capture_output=True)
             with open(log, encoding="utf-8") as calls:
-                self.assertEqual("libsampleprof.so" in calls.read(), want)
+                self.assertEqual("sampleprof-look-" in calls.read(), want)
 
     def test_is_replaced(self):
         for options in ((), (NO_ID,)):

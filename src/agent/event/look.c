@@ -22,7 +22,6 @@
 #include "agent/unwind/code.h"
 #include "agent/unwind/framewalk.h"
 #include "agent/unwind/lane.h"
-#include "agent/unwind/modules.h"
 
 #include "agent/sys/poison.h"
 
@@ -255,21 +254,6 @@ void sp_look_at_end(const struct sp_process *process, bool goes_on,
 	}
 }
 
-/* Entries may change meanwhile: then a text is wrong, and ends all the same. */
-static bool has_lost_file(void)
-{
-	const unsigned int n = sp_modules_entries();
-
-	for (unsigned int i = 0; i < n; i++) {
-		const struct sp_module_entry *e = sp_modules_get(i);
-
-		if (atomic_load(&e->id) && e->path && e->path[0] == '/' &&
-		    SP_SYS3(faccessat, AT_FDCWD, e->path, F_OK) == -ENOENT)
-			return true;
-	}
-	return false;
-}
-
 void sp_look_keep_files(const struct sp_process *process)
 {
 	struct sp_look look = {.version = SP_LOOK_VERSION,
@@ -280,7 +264,7 @@ void sp_look_keep_files(const struct sp_process *process)
 	long fd;
 
 	if (strcmp(process->config.run, "none") == 0 || !sp_writer_is_open() ||
-	    sp_sys_forbids_files() || !is_own_process() || !has_lost_file() ||
+	    sp_sys_forbids_files() || !is_own_process() ||
 	    atomic_exchange(&has_shown_files, true) || !sp_inside_hold(&busy))
 		return;
 	memcpy(name, process->config.run, n);

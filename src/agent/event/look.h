@@ -32,9 +32,9 @@ void sp_look_at_peak(const struct sp_process *process, uint64_t rss_bytes);
 void sp_look_at_end(const struct sp_process *process, bool goes_on,
 		    bool is_at_once);
 
-/* `sampleprof run` opens the files that are mapped as code, if one of them has
- * lost its name or never had one, because their process ends or executes
- * another program.  Works once.  Context: any. */
+/* `sampleprof run` opens the files that are mapped as code, because their
+ * process ends or executes another program: they may be gone before it looks
+ * the next time.  Works once.  Context: any. */
 void sp_look_keep_files(const struct sp_process *process);
 
 /* In a forked child, and where a profile ends. */

@@ -88,6 +88,12 @@ TEST(both_ways)
 	for (int i = 0; i < BELOW; i++)
 		assert_int_equal(read(ends[0], &pids[i], sizeof(pids[i])),
 				 sizeof(pids[i]));
+	assert_true(sp_family_has((uint64_t)getpid(), (uint64_t)pids[2]));
+	assert_true(sp_family_has((uint64_t)pids[0], (uint64_t)pids[2]));
+	assert_false(sp_family_has((uint64_t)pids[2], (uint64_t)pids[0]));
+	assert_false(sp_family_has((uint64_t)pids[0], (uint64_t)pids[0]));
+	assert_false(sp_family_has((uint64_t)pids[0], (uint64_t)beside));
+	assert_false(sp_family_has(0, (uint64_t)beside));
 	for (size_t way = 0; way < 3; way++) {
 		const int r = ways[way]((uint64_t)pids[0], UINT64_MAX, &family);
 
