@@ -560,7 +560,7 @@ size_t sp_debuginfo_lookup(struct sp_debuginfo *info, uint64_t address,
 	struct unit *unit = unit_at(info, pc);
 	Dwarf_Die chain[SP_LOCATION_MAX];
 	struct sp_location *location;
-	size_t n, i;
+	size_t n, i, at = 0;
 
 	locations[0] = known;
 	if (unit)
@@ -569,7 +569,7 @@ size_t sp_debuginfo_lookup(struct sp_debuginfo *info, uint64_t address,
 	for (i = 0; i < n; i++) {
 		Dwarf_Die *die = &chain[n - 1 - i];
 
-		location = &locations[i];
+		location = &locations[at];
 		if (i > 0) {
 			*location = (struct sp_location){0};
 			call_site(unit, &chain[n - i], location);
@@ -584,9 +584,11 @@ size_t sp_debuginfo_lookup(struct sp_debuginfo *info, uint64_t address,
 			location->home = sp_homes_of_die(
 				&info->homes, dwarf_cu_getdwarf(unit->die.cu),
 				die);
+		/* Its name is in a file that is not there (dwz). */
+		at += location->function || !location->is_inlined;
 	}
-	n += !n;
-	locations[0].lacks_inlined = unit && unit->lacks_body;
+	locations[0].lacks_inlined = (unit && unit->lacks_body) || at < n;
+	n = at + !at;
 	locations[n - 1].is_clone =
 		known.function &&
 		known.function[sp_othername_without_clones(known.function)];

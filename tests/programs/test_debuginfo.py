@@ -133,6 +133,11 @@ class DebugInfo(harness.Case):
         self.build("-g", "-gdwarf-4", "-DB", name="other")
         self.call(dwz, "-m", "common.dbg", "app", "other")
         self.check_all()
+        os.unlink(os.path.join(self.dir, "common.dbg"))
+        # Nothing is flat for an inlined function whose name is not there.
+        names, notes = self.look()
+        self.assertEqual(names[:2], ["real", "main"])
+        self.assertIn("was moved to common.dbg, which is not there", notes)
 
     def test_debug_file(self):
         self.build("-g")
