@@ -59,6 +59,7 @@ struct sp_divert_family {
 	struct sp_divert_function functions[SP_DIVERT_NAMES];
 	bool is_diverted;
 	bool is_ambiguous; /* two functions have one name */
+	bool is_local;     /* without a prefix, its malloc may be of one file */
 	/* Why it is not: a name without the prefix, and what of that. */
 	const char *culprit, *why;
 	uintptr_t room; /* its stubs and trampolines; 0: there are none */
@@ -76,21 +77,33 @@ struct sp_divert_families {
 };
 
 /*
- * Find the families of what is loaded, and divert them.  True: one is.  `enter`
- * gets the calls: it is jumped to as the function was, but the address of its
- * struct sp_divert_function is in r11, and what was in r11 is 16 bytes below
- * the stack pointer.  `loaded` is called in the place of the loader's function
- * that tells debuggers of a change of its list.  Both keep all registers.
- * Context: cold, at the start, while there is one thread.
+ * Where the entries lead.  `enter` gets the calls: it is jumped to as the
+ * function was, but the address of its struct sp_divert_function is in r11, and
+ * what was in r11 is 16 bytes below the stack pointer.  The same with less work
+ * where the first argument is the size of what is allocated (enter_sized), or
+ * what is freed (enter_free).  `loaded` is called in the place of the loader's
+ * function that tells debuggers of a change of its list.  All keep all
+ * registers.
  */
-bool sp_divert_begin(void (*enter)(void), void (*loaded)(void));
+struct sp_divert_hooks {
+	void (*enter)(void), (*enter_sized)(void), (*enter_free)(void);
+	void (*loaded)(void);
+};
+
+/* Ours: hooks/interpose_divert_x86_64.c. */
+extern const struct sp_divert_hooks sp_divert_hooks
+	__attribute__((visibility("hidden")));
+
+/* Find the families of what is loaded, and divert them.  True: one is.
+ * Context: cold, at the start, while there is one thread. */
+bool sp_divert_begin(const struct sp_divert_hooks *hooks);
 
 /*
  * The same in a program that runs already; the command that attaches is to
  * write the entries (format/attach.h).  What was found before, and is still
  * there, stays as it is.  Context: cold, under the loader's lock.
  */
-bool sp_divert_attach(void (*enter)(void), void (*loaded)(void));
+bool sp_divert_attach(const struct sp_divert_hooks *hooks);
 
 /* No object that is loaded later is looked at.  Context: as above. */
 void sp_divert_detach(void);
@@ -106,8 +119,3 @@ bool sp_divert_look(void);
 /* Those that were found; by its names, one is jemalloc's. */
 struct sp_divert_families *sp_divert_found(void);
 bool sp_divert_is_jemalloc(const struct sp_divert_family *family);
-
-/* Ours: hooks/interpose_divert_x86_64.c. */
-void sp_divert_enter(void) __attribute__((visibility("hidden")));
-extern void (*const sp_divert_loaded)(void)
-	__attribute__((visibility("hidden")));

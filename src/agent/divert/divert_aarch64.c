@@ -6,16 +6,15 @@
 
 static struct sp_divert_families none;
 
-bool sp_divert_begin(void (*enter)(void), void (*loaded)(void))
+bool sp_divert_begin(const struct sp_divert_hooks *hooks)
 {
-	(void)enter;
-	(void)loaded;
+	(void)hooks;
 	return false;
 }
 
-bool sp_divert_attach(void (*enter)(void), void (*loaded)(void))
+bool sp_divert_attach(const struct sp_divert_hooks *hooks)
 {
-	return sp_divert_begin(enter, loaded);
+	return sp_divert_begin(hooks);
 }
 
 void sp_divert_detach(void)
@@ -44,8 +43,4 @@ bool sp_divert_is_jemalloc(const struct sp_divert_family *family)
 	return false;
 }
 
-void sp_divert_enter(void)
-{
-}
-
-void (*const sp_divert_loaded)(void) = NULL;
+const struct sp_divert_hooks sp_divert_hooks;

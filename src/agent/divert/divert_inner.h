@@ -14,7 +14,7 @@ extern struct sp_divert_families sp_divert_families
 	__attribute__((visibility("hidden")));
 
 struct sp_divert_work {
-	void (*enter)(void);
+	const struct sp_divert_hooks *hooks;
 	long memory;       /* /proc/self/mem */
 	bool is_attaching; /* the command writes the entries */
 	uintptr_t room, end;

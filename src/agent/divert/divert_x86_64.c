@@ -75,6 +75,17 @@ static uintptr_t map_room(uintptr_t text)
 
 /* ---- one function ---- */
 
+static void (*find_hook(const struct sp_divert_hooks *hooks,
+			const struct sp_divert_name *name))(void)
+{
+	if (name->does == SP_DIVERT_ALLOCATES && name->size == 0 &&
+	    name->times < 0)
+		return hooks->enter_sized;
+	if (name->does == SP_DIVERT_FREES && name->old == 0)
+		return hooks->enter_free;
+	return hooks->enter;
+}
+
 /* mov %r11,-16(%rsp); mov $function,%r11; jmp *enter */
 static void make_stub(uint8_t stub[STUB_BYTES],
 		      const struct sp_divert_function *f, void (*enter)(void))
@@ -107,7 +118,7 @@ static const char *prepare_function(struct sp_divert_work *w,
 	e->at = plan.at;
 	e->displaced = (uint8_t)plan.displaced;
 	memcpy(e->before, (const void *)e->at, sizeof(e->before));
-	make_stub(stub, f, w->enter);
+	make_stub(stub, f, find_hook(w->hooks, f->name));
 	if (!sp_divert_write_code(w, w->room, stub, sizeof(stub)) ||
 	    !sp_divert_write_code(w, w->room + STUB_BYTES, plan.trampoline,
 				  plan.bytes))

@@ -196,7 +196,7 @@ static struct sp_attach_entry of_loader; /* its address is 0: there is none */
 /* It only returns, and debuggers have a breakpoint there.  What it is called
  * for then, `loaded` does and returns.  No page is needed: the loader has
  * mapped this library near itself.  No other thread can be in it. */
-static void watch_loader(struct sp_divert_work *w, void (*loaded)(void))
+static void watch_loader(struct sp_divert_work *w)
 {
 	const struct r_debug *debug = sp_linkmap_debug();
 	const struct link_map *map = NULL;
@@ -211,7 +211,7 @@ static void watch_loader(struct sp_divert_work *w, void (*loaded)(void))
 	if (sp_entry_plan(debug->r_brk, symbol->st_size, debug->r_brk, &plan) ||
 	    plan.trampoline[plan.bytes - 1] != RET ||
 	    *(const uint8_t *)plan.at != RET ||
-	    !sp_entry_jump(e->after, plan.at, (uintptr_t)loaded) ||
+	    !sp_entry_jump(e->after, plan.at, (uintptr_t)w->hooks->loaded) ||
 	    !sp_divert_open_memory(w))
 		return;
 	memcpy(e->before, (const void *)plan.at, sizeof(e->before));
@@ -230,20 +230,20 @@ static void note_use(struct sp_divert_family *f)
 		      (f->object.map != sp_linkmap_first() || !f->prefix[0]);
 }
 
-bool sp_divert_begin(void (*enter)(void), void (*loaded)(void))
+bool sp_divert_begin(const struct sp_divert_hooks *hooks)
 {
 	const char *why;
 	bool is_any;
 
 	if (is_left_to_tools())
 		return false;
-	work.enter = enter;
+	work.hooks = hooks;
 	why = look_at_threads();
 	is_any = look_behind_last(&work, why);
 	for (unsigned int i = 0; i < SP_DIVERT_FAMILIES; i++)
 		note_use(&sp_divert_families.list[i]);
 	if (!why)
-		watch_loader(&work, loaded);
+		watch_loader(&work);
 	sp_divert_close_memory(&work);
 	return is_any;
 }
@@ -274,21 +274,21 @@ static bool keep_former(struct sp_divert_family *f)
 	return false;
 }
 
-bool sp_divert_attach(void (*enter)(void), void (*loaded)(void))
+bool sp_divert_attach(const struct sp_divert_hooks *hooks)
 {
 	struct sp_divert_family *f = sp_divert_families.list;
 	bool is_any = false;
 
 	if (is_left_to_tools())
 		return false;
-	work.enter = enter;
+	work.hooks = hooks;
 	work.is_attaching = true;
 	for (; f < sp_divert_families.list + SP_DIVERT_FAMILIES; f++)
 		is_any |= f->object.map && keep_former(f);
 	last = NULL;
 	is_any |= look_behind_last(&work, NULL);
 	work.is_attaching = false;
-	watch_loader(&work, loaded);
+	watch_loader(&work);
 	sp_divert_close_memory(&work);
 	return is_any;
 }

@@ -319,7 +319,7 @@ static void explain_bypass(void)
 
 static void divert_families(void)
 {
-	if (sp_divert_begin(sp_divert_enter, sp_divert_loaded))
+	if (sp_divert_begin(&sp_divert_hooks))
 		sp_allocator_note_other();
 }
 

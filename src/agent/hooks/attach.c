@@ -193,7 +193,7 @@ static void begin_recording(struct sp_attach_request *request)
 		answer_request(request, SP_ATTACH_BUSY, 0);
 		return;
 	}
-	if (sp_divert_attach(sp_divert_enter, sp_divert_loaded))
+	if (sp_divert_attach(&sp_divert_hooks))
 		sp_allocator_note_other();
 	if (!may_be_seen()) {
 		sp_divert_detach();

@@ -110,6 +110,17 @@ static inline uint64_t sp_thread_take_used(void)
 	return used;
 }
 
+/* Undo a charge of n bytes that was refused. */
+static inline void sp_thread_undo_charge(uint64_t n)
+{
+	sp_arch_uncharge(&sp_thread.remaining, n);
+	/* More than there was: that event has begun the word anew. */
+	if (sp_thread.remaining - sp_thread.limit - 1 < SP_SUSPENDED) {
+		sp_arch_add(&sp_thread.bytes, sp_thread_take_used());
+		sp_thread_set_countdown(sp_thread.remaining - (n ? n : 1));
+	}
+}
+
 /*
  * Charge an allocation of n bytes (a request for 0 counts as 1): true, and
  * nothing is charged, if it must take the cold path.  There it is counted when
@@ -127,12 +138,7 @@ static inline bool sp_thread_charge(uint64_t n)
 {
 	if (__builtin_expect(!sp_arch_charge(&sp_thread.remaining, n), 1))
 		return false;
-	sp_arch_uncharge(&sp_thread.remaining, n);
-	/* More than there was: that event has begun the word anew. */
-	if (sp_thread.remaining - sp_thread.limit - 1 < SP_SUSPENDED) {
-		sp_arch_add(&sp_thread.bytes, sp_thread_take_used());
-		sp_thread_set_countdown(sp_thread.remaining - (n ? n : 1));
-	}
+	sp_thread_undo_charge(n);
 	return true;
 }
 

@@ -28,11 +28,7 @@ bool __wrap_sp_next_resolve(void)
 
 #ifdef __x86_64__
 /* Of the hooks; nothing is diverted to it. */
-void sp_divert_enter(void)
-{
-}
-
-void (*const sp_divert_loaded)(void) = NULL;
+const struct sp_divert_hooks sp_divert_hooks;
 #endif
 
 /* Where a thread that is being set up can be held up: before anybody knows of
