@@ -121,15 +121,17 @@ class Counts(harness.Case):
         """jemalloc and tcmalloc linked statically: their functions are seen at
         their entries.  (tc_malloc is another name of malloc.)"""
         for program, library, pie in (
-                ("entries", "jemalloc", "pie"),
+                ("operators", "jemalloc", "local"),
                 ("operators", "tcmalloc_minimal", "no-pie"),
+                ("entries", "jemalloc", "pie"),
                 ("operators", "jemalloc", "no-pie"),
                 ("entries", "tcmalloc_minimal", "pie"),
+                ("operators", "tcmalloc_minimal", "local"),
                 ("entries", "jemalloc", "no-pie"),
                 ("operators", "jemalloc", "pie"),
                 ("entries", "tcmalloc_minimal", "no-pie"),
                 ("operators", "tcmalloc_minimal", "pie"))[
-                    :harness.rounds(3, 8)]:
+                    :harness.rounds(3, 10)]:
             with self.subTest(program=program, library=library, pie=pie):
                 target = harness.target(f"program_{program}_{library}_{pie}")
                 # Debian's jemalloc has none, and tcmalloc's counts as the

@@ -263,16 +263,21 @@ static struct sp_divert_family *empty_place(struct sp_divert_families *families)
 }
 
 static void add_family(const struct search *s, const char *symbol,
-		       size_t prefix)
+		       size_t prefix, bool is_local)
 {
 	const size_t kept =
 		prefix < SP_DIVERT_PREFIX ? prefix : SP_DIVERT_PREFIX - 1;
 	struct sp_divert_family *f = empty_place(s->families);
 
-	if (family_of(s, symbol, prefix))
+	struct sp_divert_family *former = family_of(s, symbol, prefix);
+
+	if (former) {
+		former->is_local &= is_local;
 		return;
+	}
 	if (kept == prefix && f) {
 		f->object = *s->object;
+		f->is_local = is_local;
 		f->is_new = true;
 		memcpy(f->prefix, symbol, prefix);
 	} else if (!s->families->is_more) {
@@ -281,12 +286,16 @@ static void add_family(const struct search *s, const char *symbol,
 	}
 }
 
-/* Without a prefix a function of one source file may be anything; the linker
- * makes those local, too, that are visible in the object alone. */
-static bool may_be_of_family(const ElfW(Sym) * s, size_t prefix)
+/* Without a prefix a function of one source file may be anything, but for an
+ * operator.  The linker makes those local, too, that are visible in the object
+ * alone: the compiler has called them hidden, or a list of what is exported
+ * leaves them out. */
+static bool may_be_of_one_file(const ElfW(Sym) * s, const char *symbol,
+			       size_t prefix)
 {
-	return prefix || ELF64_ST_BIND(s->st_info) != STB_LOCAL ||
-	       ELF64_ST_VISIBILITY(s->st_other) == STV_HIDDEN;
+	return !prefix && symbol[0] != '_' &&
+	       ELF64_ST_BIND(s->st_info) == STB_LOCAL &&
+	       ELF64_ST_VISIBILITY(s->st_other) != STV_HIDDEN;
 }
 
 /* Each malloc begins a family; the others of its functions may come earlier in
@@ -300,8 +309,9 @@ static void note_malloc(const struct search *search, const ElfW(Sym) * s,
 
 	if (n >= sizeof(name) - 1 &&
 	    memcmp(symbol + prefix, name, sizeof(name)) == 0 &&
-	    is_prefix(symbol, prefix) && may_be_of_family(s, prefix))
-		add_family(search, symbol, prefix);
+	    is_prefix(symbol, prefix))
+		add_family(search, symbol, prefix,
+			   may_be_of_one_file(s, symbol, prefix));
 }
 
 static void note_symbol(const struct search *search, const ElfW(Sym) * s,
@@ -313,10 +323,11 @@ static void note_symbol(const struct search *search, const ElfW(Sym) * s,
 	unsigned int i;
 	size_t prefix;
 
-	if (!find_name(symbol, &i, &prefix) || !may_be_of_family(s, prefix))
+	if (!find_name(symbol, &i, &prefix))
 		return;
 	family = family_of(search, symbol, prefix);
-	if (!family)
+	if (!family ||
+	    (may_be_of_one_file(s, symbol, prefix) && !family->is_local))
 		return;
 	function = &family->functions[i];
 	family->is_ambiguous |= function->entry && function->entry != entry;
@@ -377,9 +388,13 @@ static void compare_with_file(long fd, struct sp_divert_family *family)
 }
 
 /* A malloc without what frees is something else, and mi_ may be anything's.  A
- * linker leaves out what is not called. */
+ * linker leaves out what is not called.  Functions that may be of one source
+ * file are an allocator's if four of its names are there. */
 static bool is_whole(const struct sp_divert_family *family)
 {
+	if (family->is_local)
+		return has_name(family, "free") && has_name(family, "calloc") &&
+		       has_name(family, "realloc");
 	return (has_name(family, "free") || has_name(family, "dallocx") ||
 		has_name(family, "sdallocx")) &&
 	       (!is_mimalloc(family->prefix, strlen(family->prefix)) ||
