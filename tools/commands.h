@@ -11,10 +11,6 @@ int run_lab(int argc, char **argv);
 int run_rss(int argc, char **argv);
 int run_leaks(int argc, char **argv);
 
-/* report --view pinned. */
-struct sp_options;
-int show_pinned(const struct sp_options *options);
-
 /* Those of the launcher. */
 int run_run(int argc, char **argv);
 int run_preload_path(int argc, char **argv);

@@ -570,8 +570,6 @@ static int run_report(int argc, char **argv)
 		return fail_mistyped(options.files[0], nearest);
 	if (!sp_console_is_utf8())
 		options.ascii = true;
-	if (options.question.is_pinned)
-		return show_pinned(&options);
 	if (options.watch_ns)
 		return watch_profile(&options);
 	if (!options.json && !options.csv)

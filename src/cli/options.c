@@ -398,19 +398,6 @@ static int refuse_with_base(const struct sp_options *o, struct sp_error *err)
 	return o->n_base ? REFUSE_BY(rules, err) : 0;
 }
 
-/* Does it ask for what that page has? */
-static bool is_plain_pinned(const struct sp_options *o)
-{
-	struct sp_question question = o->question;
-
-	question.at.kind = SP_MOMENT_NONE;
-	return sp_question_is_whole(&question) &&
-	       (o->page == SP_PAGE_REPORT || o->page == SP_PAGE_TOP) &&
-	       !o->n_base && !o->csv && !o->rows && !o->has_order &&
-	       !o->has_stacks && !o->has_share && !o->timeline && !o->sizes &&
-	       !o->watch_ns && !o->simultaneous;
-}
-
 /* Options of the report that exclude each other. */
 static int refuse_combinations(const struct sp_options *o, struct sp_error *err)
 {
@@ -448,9 +435,6 @@ static int refuse_combinations(const struct sp_options *o, struct sp_error *err)
 		{o->sizes && o->question.samples_of != SP_SAMPLES_ALLOCATED,
 		 "--sizes shows what was allocated: it cannot be used with "
 		 "--view mapped or reserved"},
-		{o->question.is_pinned && !is_plain_pinned(o),
-		 "--view pinned has its own output: it can be used with --at, "
-		 "--top, --granularity, --confidence and --json"},
 		{o->watch_ns && (o->json || o->csv),
 		 "--watch cannot be used with --json or --csv"},
 	};

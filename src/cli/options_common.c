@@ -108,8 +108,7 @@ static bool take_confidence(void *part, const char *text)
 
 static const struct sp_argument question[] = {
 	{"view", 0, "VIEW",
-	 "alloc, live, peak, leaks, temporary, resident, mapped, reserved or "
-	 "pinned",
+	 "alloc, live, peak, leaks, temporary, resident, mapped or reserved",
 	 take_view, 0,
 	 "alloc: what was allocated\n"
 	 "live: what is alive at the end, or --at TIME\n"
@@ -120,8 +119,6 @@ static const struct sp_argument question[] = {
 	 "mapped: memory that the program took by mmap itself and\n"
 	 "that is there at the end, or --at TIME\n"
 	 "reserved: address space that is mapped PROT_NONE, likewise\n"
-	 "pinned: free memory that cannot go back, because a live\n"
-	 "object lies beside it\n"
 	 "default: live if the process runs or was killed, else\n"
 	 "alloc; in exports for other programs alloc"},
 	{"metric", 0, "METRIC", "bytes, objects or resident", take_metric, 0,
@@ -270,11 +267,11 @@ const struct sp_argument_group sp_options_functions = {
 /* What is resident is asked of what is alive. */
 static int settle_resident(struct sp_question *q, struct sp_error *err)
 {
-	if (q->samples_of != SP_SAMPLES_ALLOCATED || q->is_pinned)
+	if (q->samples_of != SP_SAMPLES_ALLOCATED)
 		return sp_error_set(
 			err, -EINVAL, NULL,
 			"--metric resident counts live objects: it cannot be "
-			"used with --view mapped, reserved or pinned");
+			"used with --view mapped or reserved");
 	if (q->view == SP_VIEW_PEAK) {
 		q->view = SP_VIEW_LIVE;
 		q->at.kind = SP_MOMENT_RSS_PEAK;

@@ -311,14 +311,12 @@ int sp_gate_options_parse_diff(int argc, char **argv,
 	r = sp_options_settle(&o->question, err);
 	if (r < 0)
 		return r;
-	if (o->question.samples_of || o->question.is_pinned ||
-	    o->question.of_objects)
+	if (o->question.samples_of || o->question.of_objects)
 		return sp_error_set(
 			err, -EINVAL, NULL,
 			"diff compares bytes of what was allocated: --view "
-			"mapped, reserved and pinned are only for the report "
-			"of one version, --metric objects is only for an "
-			"export");
+			"mapped and reserved are only for the report of one "
+			"version, --metric objects is only for an export");
 	if (o->json && o->csv)
 		return sp_error_set(err, -EINVAL, NULL,
 				    "--json or --csv, not both");

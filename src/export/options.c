@@ -192,12 +192,11 @@ static int check_export(const struct sp_export_request *o, struct sp_error *err)
 				    "%s cannot be used with --base: html shows "
 				    "two sides, and so does diff",
 				    o->format->name);
-	if (o->question.is_pinned ||
-	    (o->question.samples_of && !(knows & SP_EXPORT_KNOWS_MAPPED)))
+	if (o->question.samples_of && !(knows & SP_EXPORT_KNOWS_MAPPED))
 		return sp_error_set(
 			err, -EINVAL, NULL,
 			"%s is about allocated objects: it cannot be used with "
-			"--view mapped, reserved or pinned",
+			"--view mapped or reserved",
 			o->format->name);
 	if (o->question.of_resident && !(knows & SP_EXPORT_KNOWS_RESIDENT))
 		return sp_error_set(

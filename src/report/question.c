@@ -46,7 +46,6 @@ static const char *const samples_names[] = {
 
 /* The live view by other weights. */
 #define RESIDENT "resident"
-#define PINNED   "pinned"
 
 #define N_SAMPLES (sizeof(samples_names) / sizeof(samples_names[0]))
 
@@ -65,8 +64,7 @@ bool sp_question_parse_view(struct sp_question *question, const char *name)
 	question->samples_of = SP_SAMPLES_ALLOCATED;
 	question->of_resident = strcmp(name, RESIDENT) == 0 ||
 				(question->has_metric && question->of_resident);
-	question->is_pinned = strcmp(name, PINNED) == 0;
-	if (strcmp(name, RESIDENT) == 0 || question->is_pinned) {
+	if (strcmp(name, RESIDENT) == 0) {
 		question->view = SP_VIEW_LIVE;
 		return true;
 	}
@@ -89,9 +87,7 @@ const char *sp_question_view_word(size_t i)
 	i += SP_SAMPLES_MAPPED;
 	if (i - N_VIEWS < N_SAMPLES)
 		return samples_names[i - N_VIEWS];
-	if (i - N_VIEWS == N_SAMPLES)
-		return RESIDENT;
-	return i - N_VIEWS == N_SAMPLES + 1 ? PINNED : NULL;
+	return i - N_VIEWS == N_SAMPLES ? RESIDENT : NULL;
 }
 
 const char *sp_question_metric_word(size_t i)

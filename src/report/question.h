@@ -53,9 +53,7 @@ struct sp_question {
 	bool has_metric;
 	bool of_objects;
 	bool of_resident;
-	sp_weigh_fn *weigh; /* finds resident bytes; NULL: not available */
-	/* "pinned": the live view, by pinned bytes (rss/pins.h). */
-	bool is_pinned;
+	sp_weigh_fn *weigh;    /* finds resident bytes; NULL: not available */
 	struct sp_moment at;   /* of live, leaks; none: the end */
 	struct sp_moment from; /* born at or after */
 	struct sp_moment to;   /* born before */

@@ -8,7 +8,6 @@
 #include "base/array.h"
 #include "base/bisect.h"
 #include "base/idmap.h"
-#include "model/walk.h"
 #include "read/reader.h"
 
 /* Freed objects that are kept; 40 bytes each. */
@@ -22,47 +21,20 @@ void sp_rss_alive_free(struct sp_rss_alive *alive)
 
 /* ---- which are alive ---- */
 
-struct gathering {
-	struct sp_rss_alive *to;
-	size_t room;
-	uint64_t at_ns;
-};
-
-static int gather_one(struct gathering *g, const struct sp_sample *s)
+static int gather_objects(const struct sp_profile *p, struct sp_rss_alive *a)
 {
-	struct sp_rss_alive *a = g->to;
+	size_t room = 0;
 
-	if (sp_array_reserve((void **)&a->list, &g->room, a->n,
-			     sizeof(*a->list)) < 0)
-		return -ENOMEM;
-	a->list[a->n++] = (struct sp_rss_object){.sample = *s};
+	for (size_t i = 0; i < p->n_samples; i++) {
+		if (p->samples[i].freed_ns != SP_NEVER)
+			continue;
+		if (sp_array_reserve((void **)&a->list, &room, a->n,
+				     sizeof(*a->list)) < 0)
+			return -ENOMEM;
+		a->list[a->n++] =
+			(struct sp_rss_object){.sample = p->samples[i]};
+	}
 	return 0;
-}
-
-static bool is_alive_at(const void *arg, const struct sp_sample *s)
-{
-	const struct gathering *g = arg;
-
-	return s->born_ns <= g->at_ns && s->freed_ns > g->at_ns;
-}
-
-static int take_settled(void *arg, enum sp_sample_event event,
-			const struct sp_sample *s)
-{
-	return event == SP_SAMPLE_SETTLED ? gather_one(arg, s) : 0;
-}
-
-static int gather_objects(const struct sp_profile *p, struct gathering *g,
-			  struct sp_error *err)
-{
-	int r = 0;
-
-	if (g->at_ns != SP_NEVER)
-		return sp_profile_walk(p, is_alive_at, g, take_settled, g, err);
-	for (size_t i = 0; i < p->n_samples && r == 0; i++)
-		if (p->samples[i].freed_ns == SP_NEVER)
-			r = gather_one(g, &p->samples[i]);
-	return r < 0 ? sp_error_memory(err, NULL) : 0;
 }
 
 /* ---- where they are ---- */
@@ -133,16 +105,13 @@ static void sort_list(void *list, size_t n, size_t size,
 }
 
 int sp_rss_alive_find(const char *path, const struct sp_profile *profile,
-		      uint64_t at_ns, struct sp_rss_alive *ret,
-		      struct sp_error *err)
+		      struct sp_rss_alive *ret, struct sp_error *err)
 {
-	struct gathering g = {.to = ret, .at_ns = at_ns};
 	int r;
 
 	memset(ret, 0, sizeof(*ret));
-	r = gather_objects(profile, &g, err);
-	if (r < 0)
-		return r;
+	if (gather_objects(profile, ret) < 0)
+		return sp_error_memory(err, NULL);
 	sort_list(ret->list, ret->n, sizeof(*ret->list), compare_ids);
 	r = read_records(path, take_address, ret, err);
 	sort_list(ret->list, ret->n, sizeof(*ret->list), compare_addresses);
@@ -160,7 +129,6 @@ struct again {
 	struct sp_idmap stacks; /* to positions */
 	size_t *by_id;          /* positions of alive->list */
 	size_t freed_room;
-	uint64_t at_ns;
 };
 
 /* The position of the first object at that address or behind it. */
@@ -208,7 +176,7 @@ static int take_sample(struct again *w, const struct sp_record_sample *s)
 	const struct sp_part *part = w->profile->parts;
 	uint32_t stack = sp_idmap_find(&w->stacks, (uint32_t)s->stack);
 
-	if (s->is_again || s->time_ns > w->at_ns || stack >= part->n_stacks ||
+	if (s->is_again || stack >= part->n_stacks ||
 	    !is_in_place(w->places, s->address, s->address + s->size_bytes))
 		return 0;
 	if (a->n_freed == FREED_MAX) {
@@ -230,8 +198,6 @@ static int take_record(void *arg, const struct sp_decoded *d)
 
 	if (d->type == SP_RECORD_SAMPLE)
 		return take_sample(w, &d->u.sample);
-	if (w->at_ns != SP_NEVER)
-		return 0;
 	if (d->type == SP_RECORD_FREE && !w->profile->has_addresses)
 		take_end_by_id(w, d->u.free.id);
 	if (d->type == SP_RECORD_FREE_ADDRESS)
@@ -326,13 +292,10 @@ static int list_stacks(struct again *w)
 }
 
 int sp_rss_alive_look_again(const char *path, const struct sp_profile *profile,
-			    uint64_t at_ns, const struct sp_rss_places *places,
+			    const struct sp_rss_places *places,
 			    struct sp_rss_alive *alive, struct sp_error *err)
 {
-	struct again w = {.alive = alive,
-			  .places = places,
-			  .profile = profile,
-			  .at_ns = at_ns};
+	struct again w = {.alive = alive, .places = places, .profile = profile};
 	int r = list_by_id(&w);
 
 	if (r == 0)

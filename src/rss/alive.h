@@ -42,19 +42,17 @@ struct sp_rss_alive {
 	bool is_cut; /* some freed objects were left out */
 };
 
-/* Find the objects of the profile that were alive at at_ns; SP_NEVER: at its
- * end.  `path` is the profile's file. 0 or negative errno and *err.  Free *ret
- * in any case. */
+/* Find the objects of the profile that are alive.  `path` is the profile's
+ * file. 0 or negative errno and *err.  Free *ret in any case. */
 int sp_rss_alive_find(const char *path, const struct sp_profile *profile,
-		      uint64_t at_ns, struct sp_rss_alive *ret,
-		      struct sp_error *err);
+		      struct sp_rss_alive *ret, struct sp_error *err);
 void sp_rss_alive_free(struct sp_rss_alive *alive);
 
 /*
- * Read the file again: set is_gone of the objects that a running process has
- * freed meanwhile, and find the objects that were freed in the places before
- * at_ns. 0 or negative errno and *err.
+ * Read the file again: set is_gone of the objects that the process has freed
+ * meanwhile, and find the objects that were freed in the places. 0 or negative
+ * errno and *err.
  */
 int sp_rss_alive_look_again(const char *path, const struct sp_profile *profile,
-			    uint64_t at_ns, const struct sp_rss_places *places,
+			    const struct sp_rss_places *places,
 			    struct sp_rss_alive *alive, struct sp_error *err);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/bisect.h"
 #include "rss/chunks.h"
@@ -13,9 +12,6 @@
 #define ARENA_TOP  96u
 #define HEAP_BYTES (64ull << 20)
 #define TRIES      3
-/* From that on an object may have a mapping of its own, which begins with a
- * header. */
-#define LARGE_BYTES (128u << 10)
 
 /* ---- headers ---- */
 
@@ -218,97 +214,6 @@ bool sp_rss_beside_tops(const struct sp_rss_pins_process *p,
 	return true;
 }
 
-/* ---- addresses alone ---- */
-
-static uint64_t class_of(const uint32_t *classes, size_t n, uint64_t bytes)
-{
-	size_t at;
-
-	SP_LOWER_BOUND(at, n, classes[at] < bytes);
-	return at < n ? classes[at] : bytes;
-}
-
-/* As the allocator makes it; by its classes, or by glibc's rule. */
-static struct sp_rss_taken extent_of(const struct sp_rss_object *o,
-				     const struct sp_rss_rounding *rounding,
-				     const uint32_t *classes, size_t n)
-{
-	const uint64_t bytes = o->sample.size_bytes;
-	const uint64_t chunk = (bytes + 8 + 15) / 16 * 16;
-
-	if (n)
-		return (struct sp_rss_taken){
-			o->address, o->address + class_of(classes, n, bytes)};
-	if (rounding && rounding->n)
-		return (struct sp_rss_taken){
-			o->address, o->address + class_of(rounding->classes,
-							  rounding->n, bytes)};
-	return (struct sp_rss_taken){
-		o->address - 8, o->address - 8 + (chunk < 32 ? 32 : chunk)};
-}
-
-static void share_out(struct sp_rss_alive *alive,
-		      const struct sp_rss_places *places,
-		      struct sp_rss_pages *pages)
-{
-	for (size_t i = 0; i < places->n; i++) {
-		const struct sp_rss_place *p = &places->list[i];
-		double each = p->free_bytes * p->share;
-
-		if (pages)
-			each *= (double)sp_rss_pages_resident(pages, p->start,
-							      p->end) /
-				(double)(p->end - p->start);
-		for (size_t k = p->first; k < p->first + p->n; k++) {
-			alive->list[k].hole += p->free_bytes * p->share;
-			alive->list[k].pinned += each;
-		}
-	}
-}
-
-static bool is_large(const struct sp_rss_object *o, uint64_t page_bytes)
-{
-	return o->sample.size_bytes >= LARGE_BYTES &&
-	       o->address % page_bytes <= 16;
-}
-
-static int find_by_addresses(struct sp_rss_pins *pins,
-			     const struct sp_rss_pins_process *process,
-			     struct sp_rss_alive *alive,
-			     struct sp_rss_places *places)
-{
-	const uint64_t page_bytes = process ? sp_rss_pages_size(process->pages)
-					    : (uint64_t)sysconf(_SC_PAGESIZE);
-	const bool is_slabs = pins->rule == SP_RSS_PINS_BY_SLABS;
-	struct sp_rss_taken *taken = calloc(alive->n + 1, sizeof(*taken));
-	uint32_t classes[SP_RSS_SLAB_CLASSES];
-	size_t n = is_slabs ? sp_rss_places_classes(classes) : 0, odd = 0;
-	int r;
-
-	if (!taken)
-		return -ENOMEM;
-	for (size_t i = alive->unknown; i < alive->n; i++) {
-		struct sp_rss_object *o = &alive->list[i];
-
-		pins->looked++;
-		o->taken = extent_of(o, process ? process->rounding : NULL,
-				     classes, n);
-		if (is_slabs || !is_large(o, page_bytes))
-			taken[i] = o->taken;
-		else
-			pins->large++;
-	}
-	r = is_slabs ? sp_rss_places_of_slabs(taken, alive->n, page_bytes,
-					      places, &odd)
-		     : sp_rss_places_of_pages(taken, alive->n, page_bytes,
-					      places);
-	pins->odd = odd;
-	free(taken);
-	if (r == 0)
-		share_out(alive, places, process ? process->pages : NULL);
-	return r;
-}
-
 /* ---- jemalloc is asked ---- */
 
 static const struct sp_control_object *find_object(
@@ -394,14 +299,9 @@ int sp_rss_beside_find(struct sp_rss_pins *pins,
 		       const struct sp_rss_pins_process *process,
 		       struct sp_rss_alive *alive, struct sp_rss_places *places)
 {
-	int r;
-
-	if (pins->rule == SP_RSS_PINS_BY_HEADERS)
-		r = find_by_headers(pins, process, alive, places);
-	else if (pins->rule == SP_RSS_PINS_BY_ASKING)
-		r = find_by_asking(pins, process, alive, places);
-	else
-		r = find_by_addresses(pins, process, alive, places);
+	const int r = pins->rule == SP_RSS_PINS_BY_HEADERS
+			      ? find_by_headers(pins, process, alive, places)
+			      : find_by_asking(pins, process, alive, places);
 
 	if (places->n)
 		qsort(places->list, places->n, sizeof(*places->list),

@@ -11,7 +11,7 @@
 /*
  * Find the free memory beside each live object, by pins->rule: sets hole,
  * pinned, trim and extent of the objects, the counts of `pins`, and the places.
- * `process` is NULL if only addresses are known. 0 or -ENOMEM.
+ * 0 or -ENOMEM.
  */
 int sp_rss_beside_find(struct sp_rss_pins *pins,
 		       const struct sp_rss_pins_process *process,

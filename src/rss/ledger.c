@@ -67,8 +67,9 @@ static int wait_for_answer(struct maker *m, uint64_t number)
 	return sp_target_wait(&m->target, number, all - grace, &time_ns, &err);
 }
 
-/* Who pins is told by headers, or else by every address, or by the allocator.
- * Asked at once with the other, so that it is waited for once. */
+/* Who pins is told by headers, or by the allocator, which the process asks for
+ * live samples; it keeps no list of them at a period of 1.  Asked at once with
+ * the other, so that it is waited for once. */
 static void ask_for_slabs(struct maker *m)
 {
 	const struct sp_order order = {.command = SP_CONTROL_SLABS};
@@ -406,8 +407,6 @@ static int find_pins(struct maker *m, struct sp_error *err)
 	};
 	const struct sp_rss_pins_process process = {
 		.pages = m->pages,
-		.rounding = &m->rounding,
-		.allocator = l->memory.allocator,
 		.is_glibc = m->hints.is_glibc && !m->hints.is_32_bit,
 		.threads = m->maps.threads,
 		.free_bytes = l->memory.free_bytes,

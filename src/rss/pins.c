@@ -17,14 +17,13 @@
 
 struct finder {
 	const struct sp_rss_pins_question *question;
-	const struct sp_rss_pins_process *process; /* or NULL */
+	const struct sp_rss_pins_process *process;
 	struct sp_rss_pins *pins;
 	struct sp_rss_alive alive;
 	struct sp_rss_places places;
 	struct sp_amounts_known known;
 	struct sp_amounts all_pinned, all_trim;
 	struct sp_amounts *pinned, *trim; /* by rows */
-	uint64_t at_ns;
 	size_t n_rows;
 };
 
@@ -39,50 +38,35 @@ static bool is_everything(const struct sp_profile *p)
 }
 
 /* What the file says that malloc was: a path. */
-static bool has_allocator(const struct sp_profile *p, const char *name)
+static bool is_jemalloc(const struct sp_profile *p)
 {
 	const char *path = sp_profile_info(p, "allocator");
 	const char *base = path ? strrchr(path, '/') : NULL;
 
-	return path && strstr(base ? base : path, name);
-}
-
-static bool is_jemalloc(const struct finder *f)
-{
-	if (f->process && f->process->allocator)
-		return f->process->allocator == SP_ALLOCATOR_JEMALLOC;
-	return has_allocator(f->pins->profile, "jemalloc");
+	return path && strstr(base ? base : path, "jemalloc");
 }
 
 static enum sp_rss_pins_state choose_way(struct finder *f)
 {
+	const struct sp_rss_pins_process *process = f->process;
 	struct sp_rss_pins *pins = f->pins;
 	const struct sp_profile *p = pins->profile;
-	const bool is_all = is_everything(p);
 
 	if (p->n_parts > 1)
 		return SP_RSS_PINS_SEVERAL;
 	if (!p->has_frees)
 		return SP_RSS_PINS_NO_FREES;
-	if (f->process && f->process->is_glibc) {
+	if (process->is_glibc) {
 		pins->rule = SP_RSS_PINS_BY_HEADERS;
-		if (sp_rss_pages_can_read(f->process->pages))
-			return SP_RSS_PINS_KNOWN;
-		if (!is_all)
-			return SP_RSS_PINS_UNREADABLE;
+		return sp_rss_pages_can_read(process->pages)
+			       ? SP_RSS_PINS_KNOWN
+			       : SP_RSS_PINS_UNREADABLE;
 	}
-	pins->rule =
-		is_jemalloc(f) ? SP_RSS_PINS_BY_SLABS : SP_RSS_PINS_BY_PAGES;
-	if (is_all)
+	pins->rule = SP_RSS_PINS_BY_ASKING;
+	if (process->objects)
 		return SP_RSS_PINS_KNOWN;
-	if (!f->process)
-		return SP_RSS_PINS_ENDED;
-	if (f->process->objects)
-		pins->rule = SP_RSS_PINS_BY_ASKING;
-	if (f->process->objects)
-		return SP_RSS_PINS_KNOWN;
-	return is_jemalloc(f) && !f->process->was_asked ? SP_RSS_PINS_NO_ANSWER
-							: SP_RSS_PINS_NEEDS_ALL;
+	return !process->was_asked && is_jemalloc(p) ? SP_RSS_PINS_NO_ANSWER
+						     : SP_RSS_PINS_CANNOT_ASK;
 }
 
 /* ---- sums ---- */
@@ -379,7 +363,7 @@ static int look_at_objects(struct finder *f, struct sp_error *err)
 	if (r < 0)
 		return sp_error_memory(err, NULL);
 	return sp_rss_alive_look_again(f->question->path, pins->profile,
-				       f->at_ns, &f->places, &f->alive, err);
+				       &f->places, &f->alive, err);
 }
 
 static int estimate_rows(struct finder *f)
@@ -403,8 +387,8 @@ static int estimate_rows(struct finder *f)
 static int find_objects(struct finder *f, struct sp_error *err)
 {
 	struct sp_rss_pins *pins = f->pins;
-	int r = sp_rss_alive_find(f->question->path, pins->profile, f->at_ns,
-				  &f->alive, err);
+	int r = sp_rss_alive_find(f->question->path, pins->profile, &f->alive,
+				  err);
 
 	pins->unknown = f->alive.unknown;
 	if (r >= 0 && f->alive.n && f->alive.unknown == f->alive.n)
@@ -426,8 +410,6 @@ static int name_sites(struct finder *f, struct sp_error *err)
 	int r;
 
 	sp_question_init(&pins->question);
-	if (f->question->question)
-		pins->question.at = f->question->question->at;
 	pins->answer = answer;
 	pins->left_answer = answer;
 	r = sp_answer_analyse(&pins->answer, SP_VIEW_LIVE, err);
@@ -468,27 +450,13 @@ static int find_pins(struct finder *f, struct sp_error *err)
 
 static int load_profile(struct finder *f, struct sp_error *err)
 {
-	const struct sp_question *asked = f->question->question;
-	/* What is alive now is known after one reading, at another moment after
-	 * two, which see the same samples of a process that has ended only. */
-	const struct sp_load_needs needs = {
-		.while_written = !asked || asked->at.kind == SP_MOMENT_NONE};
-	struct sp_selection selection;
+	const struct sp_load_needs needs = {.while_written = true};
 	struct sp_question question;
-	int r;
 
 	sp_question_init(&question);
 	question.confidence = f->question->confidence;
-	r = sp_load(&f->question->path, 1, &question, &needs,
-		    f->question->progress, NULL, &f->pins->profile, err);
-	f->at_ns = SP_NEVER;
-	if (r < 0 || !asked || !f->pins->profile->has_frees)
-		return r;
-	r = sp_question_select(asked, f->pins->profile, SP_VIEW_LIVE,
-			       &selection, err);
-	if (r == 0)
-		f->at_ns = selection.at_ns;
-	return r;
+	return sp_load(&f->question->path, 1, &question, &needs,
+		       f->question->progress, NULL, &f->pins->profile, err);
 }
 
 int sp_rss_pins_find(const struct sp_rss_pins_question *question,

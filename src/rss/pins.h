@@ -11,7 +11,6 @@
 #include "report/aggregate.h"
 #include "report/answer.h"
 #include "rss/pages.h"
-#include "rss/rounding.h"
 #include "stats/amounts.h"
 
 /*
@@ -29,16 +28,13 @@ enum sp_rss_pins_state {
 	SP_RSS_PINS_SEVERAL,    /* files: each has its own memory */
 	SP_RSS_PINS_NO_ADDRESS, /* the file does not say where objects are */
 	SP_RSS_PINS_UNREADABLE, /* the memory of the process */
-	SP_RSS_PINS_NEEDS_ALL,  /* period 1: the allocator has no headers */
-	SP_RSS_PINS_ENDED, /* period 1: the process is not there to be asked */
-	SP_RSS_PINS_NO_ANSWER, /* the process does not answer */
+	SP_RSS_PINS_CANNOT_ASK, /* its allocator, or not of every object */
+	SP_RSS_PINS_NO_ANSWER,  /* the process does not answer */
 };
 
 /* How free memory beside objects was found. */
 enum sp_rss_pins_rule {
 	SP_RSS_PINS_BY_HEADERS, /* glibc's: the chunks beside an object */
-	SP_RSS_PINS_BY_SLABS,   /* jemalloc's: all objects of a slab */
-	SP_RSS_PINS_BY_PAGES,   /* all objects of a page */
 	SP_RSS_PINS_BY_ASKING,  /* jemalloc's own figures of each slab */
 };
 
@@ -80,7 +76,7 @@ struct sp_rss_pins {
 	uint64_t samples;                /* beside which something is free */
 	/* Numbers of objects: used; and left out because they were freed
 	 * meanwhile; their headers do not agree; they have a mapping of their
-	 * own; the allocator does not know their place; their addresses are
+	 * own; the allocator was not asked for them; their addresses are
 	 * unknown. */
 	uint64_t looked, gone, torn, large, odd, unknown;
 	/* The allocator's counts, if they were used. */
@@ -106,8 +102,6 @@ struct sp_rss_pins {
 /* A running process. */
 struct sp_rss_pins_process {
 	struct sp_rss_pages *pages;
-	const struct sp_rss_rounding *rounding;
-	uint64_t allocator; /* enum sp_allocator */
 	bool is_glibc;
 	uint64_t threads;
 	uint64_t free_bytes;           /* as the process answered */
@@ -126,14 +120,11 @@ struct sp_rss_pins_question {
 	const char *path; /* the profile */
 	enum sp_granularity granularity;
 	const struct sp_symbolizer_options *symbols;
-	const struct sp_question
-		*question; /* filter, threads, times; or NULL */
 	double confidence;
 	sp_progress_fn *progress; /* may be NULL */
 };
 
-/* `process` is NULL if it has ended, or must not be looked at. 0 and *ret, to
- * be freed by the caller; negative errno and *err. */
+/* 0 and *ret, to be freed by the caller; negative errno and *err. */
 int sp_rss_pins_find(const struct sp_rss_pins_question *question,
 		     const struct sp_rss_pins_process *process,
 		     struct sp_rss_pins **ret, struct sp_error *err);

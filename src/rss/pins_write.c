@@ -18,15 +18,12 @@ static const char *const names[] = {
 	[SP_RSS_PINS_SEVERAL] = "several_files",
 	[SP_RSS_PINS_NO_ADDRESS] = "no_addresses",
 	[SP_RSS_PINS_UNREADABLE] = "unreadable",
-	[SP_RSS_PINS_NEEDS_ALL] = "needs_period_1",
-	[SP_RSS_PINS_ENDED] = "ended",
+	[SP_RSS_PINS_CANNOT_ASK] = "cannot_ask",
 	[SP_RSS_PINS_NO_ANSWER] = "no_answer",
 };
 
 static const char *const rules[] = {
 	[SP_RSS_PINS_BY_HEADERS] = "headers",
-	[SP_RSS_PINS_BY_SLABS] = "slabs",
-	[SP_RSS_PINS_BY_PAGES] = "pages",
 	[SP_RSS_PINS_BY_ASKING] = "asked",
 };
 
@@ -50,15 +47,10 @@ const char *sp_rss_pins_why_not(const struct sp_rss_pins *pins)
 		[SP_RSS_PINS_UNREADABLE] =
 			"pinned memory is found in the memory of the process, "
 			"which this user may not read: run as root",
-		[SP_RSS_PINS_NEEDS_ALL] =
-			"samples do not show pinned memory with this "
-			"allocator: its objects have no headers, and it cannot "
-			"be asked (jemalloc can, since 5.3); record every "
-			"object, with SAMPLEPROF_PERIOD=1",
-		[SP_RSS_PINS_ENDED] =
-			"pinned memory needs a running process (sampleprof rss "
-			"--pins PID), or a profile with every object: "
-			"SAMPLEPROF_PERIOD=1",
+		[SP_RSS_PINS_CANNOT_ASK] =
+			"pinned memory is not known: this allocator cannot be "
+			"asked for it (glibc's can, and jemalloc since 5.3, "
+			"with a period of more than 1)",
 		[SP_RSS_PINS_NO_ANSWER] =
 			"jemalloc knows its free memory, but the process did "
 			"not answer: a thread answers when it allocates; wait "
@@ -87,12 +79,6 @@ static void print_unknown(FILE *out, const struct sp_rss_pins *p)
 	fputs("\n\n", out);
 }
 
-static bool is_of_slabs(const struct sp_rss_pins *p)
-{
-	return p->rule == SP_RSS_PINS_BY_SLABS ||
-	       p->rule == SP_RSS_PINS_BY_ASKING;
-}
-
 static void print_head(FILE *out, const struct sp_rss_pins *p)
 {
 	sp_style_begin(out, SP_STYLE_HEAD);
@@ -104,7 +90,7 @@ static void print_head(FILE *out, const struct sp_rss_pins *p)
 	print_amount(out, p->pinned);
 	sp_style_begin(out, SP_STYLE_PLAIN);
 	fprintf(out, " free in %s that have a live object\n",
-		is_of_slabs(p) ? "slabs" : "pages");
+		p->rule == SP_RSS_PINS_BY_ASKING ? "slabs" : "pages");
 	if (p->has_trim) {
 		fputs("a trim   ", out);
 		print_amount(out, p->trim);
@@ -189,14 +175,11 @@ static void print_sites(FILE *out, const struct sp_rss_pins *p, uint64_t top)
 static void print_counts(FILE *out, const struct sp_rss_pins *p)
 {
 	sp_style_begin_note(out);
-	fprintf(out, "%s live object%s looked at%s",
+	fprintf(out, "%s live object%s looked at%s; %s lie beside free memory",
 		sp_text_count(p->looked).text,
 		p->looked == 1 ? " was" : "s were",
-		p->is_exact ? ", which are all" : "");
-	if (p->rule == SP_RSS_PINS_BY_HEADERS ||
-	    p->rule == SP_RSS_PINS_BY_ASKING)
-		fprintf(out, "; %s lie beside free memory",
-			sp_text_count(p->samples).text);
+		p->is_exact ? ", which are all" : "",
+		sp_text_count(p->samples).text);
 	if (p->large)
 		fprintf(out, "; %s are mapped by themselves",
 			sp_text_count(p->large).text);
@@ -207,11 +190,9 @@ static void print_counts(FILE *out, const struct sp_rss_pins *p)
 		fprintf(out, "; %s are left out, whose headers did not agree",
 			sp_text_count(p->torn).text);
 	if (p->odd)
-		fprintf(out, "; %s are left out, %s",
-			sp_text_count(p->odd).text,
-			p->rule == SP_RSS_PINS_BY_ASKING
-				? "new since the allocator was asked"
-				: "where no slab has one");
+		fprintf(out,
+			"; %s are left out, new since the allocator was asked",
+			sp_text_count(p->odd).text);
 	if (p->unknown)
 		fprintf(out, "; the addresses of %s are not known",
 			sp_text_count(p->unknown).text);
@@ -220,8 +201,6 @@ static void print_counts(FILE *out, const struct sp_rss_pins *p)
 
 static void print_notes(FILE *out, const struct sp_rss_pins *p)
 {
-	const char *path = sp_profile_info(p->profile, "allocator");
-
 	if (!p->can_tell) {
 		sp_style_begin_note(out);
 		fputs("these are too few samples", out);
@@ -257,11 +236,6 @@ static void print_notes(FILE *out, const struct sp_rss_pins *p)
 			"look alive, and the figures lack what they pin\n",
 			sp_text_bytes((double)p->cached_bytes).text);
 	}
-	if (p->rule == SP_RSS_PINS_BY_PAGES && path && *path)
-		sp_style_print_note(
-			out, "found by the addresses of objects, page by page: "
-			     "the figures lack memory that the allocator gives "
-			     "back in larger pieces only");
 	if (sp_profile_off_bytes(p->profile))
 		sp_style_print_note(
 			out, "objects that were allocated while sampling was "

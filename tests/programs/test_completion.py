@@ -167,9 +167,9 @@ class Completion(harness.Case):
         for words, want in (
                 (("report", "--view", ""),
                  "alloc live peak leaks temporary mapped reserved "
-                 "resident pinned"),
+                 "resident"),
                 (("top", "--view", "=", "le"), "leaks"),
-                (("tree", "-view", "p"), "peak pinned"),
+                (("tree", "-view", "p"), "peak"),
                 (("report", "--estimator", ""), "p3t p3"),
                 (("report", "--sort", "c"), "cum count"),
                 (("export", "h"), "heap_v2 html"),

@@ -233,7 +233,7 @@ TEST(bad_values)
 {
 	refused("--view dead a",
 		"--view takes alloc, live, peak, leaks, temporary, "
-		"resident, mapped, reserved or pinned");
+		"resident, mapped or reserved");
 	refused("--from x a",
 		"--from takes a time since the start: 2s, 500ms, 50%");
 	refused("--to % a",
