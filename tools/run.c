@@ -79,6 +79,23 @@ static void print_brought(const struct sp_profile *p)
 	fputs("),\n" PROGRAM ": " SP_BROUGHT_ADVICE "\n", stderr);
 }
 
+static void print_live(const struct sp_analysis *a, bool is_turned)
+{
+	fputs("\n" PROGRAM ": peak ", stderr);
+	if (!isfinite(a->peak.bytes.hi)) {
+		fputs(sp_text_interval(a->peak.bytes).text, stderr);
+	} else {
+		fputs(is_turned ? "at least " : "", stderr);
+		sp_text_print_estimate(stderr, a->peak.bytes, a->peak.samples,
+				       a->how.confidence);
+	}
+	fputs("\n" PROGRAM ": alive at the end ", stderr);
+	sp_text_print_estimate(stderr,
+			       sp_estimate_bytes(&a->how, &a->live->all),
+			       a->live->all.all.samples, a->how.confidence);
+	putc('\n', stderr);
+}
+
 static void print_figures(const struct sp_analysis *a, const char *program)
 {
 	const struct sp_profile *p = a->profile;
@@ -128,19 +145,7 @@ static void print_figures(const struct sp_analysis *a, const char *program)
 		      stderr);
 		return;
 	}
-	fputs("\n" PROGRAM ": peak ", stderr);
-	if (!isfinite(a->peak.bytes.hi)) {
-		fputs(sp_text_interval(a->peak.bytes).text, stderr);
-	} else {
-		fputs(whole.is_turned ? "at least " : "", stderr);
-		sp_text_print_estimate(stderr, a->peak.bytes, a->peak.samples,
-				       a->how.confidence);
-	}
-	fputs("\n" PROGRAM ": alive at the end ", stderr);
-	sp_text_print_estimate(stderr,
-			       sp_estimate_bytes(&a->how, &a->live->all),
-			       a->live->all.all.samples, a->how.confidence);
-	putc('\n', stderr);
+	print_live(a, whole.is_turned);
 	print_brought(p);
 }
 

@@ -52,6 +52,21 @@ static int explain_attached(const struct sp_attach_job *job,
 			    job->pid, job->request.attached_by, job->pid);
 }
 
+static int explain_no_allocator(const struct sp_attach_job *job,
+				struct sp_error *err)
+{
+	return sp_error_set(
+		err, -ENOEXEC, NULL,
+		sp_image_has_own_malloc(job->image)
+			? "the executable of process %d has its own malloc and "
+			  "calls it directly, and that cannot lead elsewhere: "
+			  "sampleprof run says why"
+			: "process %d: no allocator was found whose calls can "
+			  "be redirected; start the program under sampleprof "
+			  "run",
+		job->pid);
+}
+
 int sp_attach_explain_answer(const struct sp_attach_job *job,
 			     struct sp_error *err)
 {
@@ -78,17 +93,7 @@ int sp_attach_explain_answer(const struct sp_attach_job *job,
 	case SP_ATTACH_IS_ATTACHED:
 		return explain_attached(job, err);
 	case SP_ATTACH_NO_ALLOCATOR:
-		return sp_error_set(
-			err, -ENOEXEC, NULL,
-			sp_image_has_own_malloc(job->image)
-				? "the executable of process %d has its own "
-				  "malloc and calls it directly, and that "
-				  "cannot lead elsewhere: sampleprof run says "
-				  "why"
-				: "process %d: no allocator was found whose "
-				  "calls can be redirected; start the program "
-				  "under sampleprof run",
-			job->pid);
+		return explain_no_allocator(job, err);
 	case SP_ATTACH_REFUSED:
 		return sp_error_set(err, -EINVAL, NULL,
 				    "the library in process %d refuses to "

@@ -217,6 +217,22 @@ static int check_row(struct loader *l, struct sp_fleet_rows *s)
 	return 0;
 }
 
+static int reserve_part(struct loader *l)
+{
+	struct sp_profile *p = l->p;
+
+	return sp_array_reserve((void **)&l->parts, &l->ours_room, p->n_parts,
+				sizeof(*l->parts)) ||
+			       sp_array_reserve((void **)&l->places,
+						&l->places_room, p->n_parts,
+						sizeof(*l->places)) ||
+			       sp_array_reserve((void **)&p->parts,
+						&l->parts_room, p->n_parts,
+						sizeof(*p->parts))
+		       ? sp_fleet_load_fail_memory(l)
+		       : 0;
+}
+
 static int add_part(struct loader *l, struct sp_fleet_rows *s)
 {
 	struct sp_profile *p = l->p;
@@ -232,15 +248,10 @@ static int add_part(struct loader *l, struct sp_fleet_rows *s)
 	if (!p->n_parts)
 		begin_profile(p, s);
 	r = check_row(l, s);
+	if (r >= 0)
+		r = reserve_part(l);
 	if (r < 0)
 		return r;
-	if (sp_array_reserve((void **)&l->parts, &l->ours_room, p->n_parts,
-			     sizeof(*l->parts)) ||
-	    sp_array_reserve((void **)&l->places, &l->places_room, p->n_parts,
-			     sizeof(*l->places)) ||
-	    sp_array_reserve((void **)&p->parts, &l->parts_room, p->n_parts,
-			     sizeof(*p->parts)))
-		return sp_fleet_load_fail_memory(l);
 	l->parts[p->n_parts] = (struct sp_fleet_part){
 		sp_fleet_get(s, AT_PROCESS), sp_fleet_get_real(s, AT_FRACTION),
 		sp_fleet_get(s, AT_DRAW),

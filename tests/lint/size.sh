@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Files have at most 600 lines, functions at most 80; functions of more than 60
-# are listed.
+# Files have at most 600 lines, functions at most 60.
 #
 # A function is what stands between braces that are alone in the first column.
 # Usage: size.sh ROOT
@@ -24,11 +23,11 @@ FNR == 601 {
 }
 /^}/ && start {
 	lines = FNR - start + 1
-	if (lines > 60)
-		printf "%s:%d: function of %d lines%s\n", FILENAME, start,
-			lines, (lines > 80 ? " (limit 80)" : "")
-	if (lines > 80)
+	if (lines > 60) {
+		printf "%s:%d: function of %d lines (limit 60)\n", FILENAME,
+			start, lines
 		bad = 1
+	}
 	start = 0
 }
 END { exit bad }'

@@ -229,12 +229,19 @@ static void put_code(struct model_bytes *b, const struct sp_record_code *r)
 	model_raw(b, r->file, r->file_bytes);
 }
 
+static void put_thread(struct model_bytes *b, const struct sp_record_thread *r)
+{
+	model_varint(b, r->index);
+	model_varint(b, r->tid);
+	model_varint(b, r->time_ns);
+	model_raw(b, r->name, r->name_bytes);
+}
+
 void model_encode(struct model_bytes *out, struct model_chunk *chunk,
 		  const struct sp_record *record)
 {
 	struct model_bytes b = {0};
 	const struct sp_record_info *info = &record->u.info;
-	const struct sp_record_thread *thread = &record->u.thread;
 
 	switch (record->type) {
 	case SP_RECORD_INFO:
@@ -249,10 +256,7 @@ void model_encode(struct model_bytes *out, struct model_chunk *chunk,
 		put_stack(&b, &record->u.stack);
 		break;
 	case SP_RECORD_THREAD:
-		model_varint(&b, thread->index);
-		model_varint(&b, thread->tid);
-		model_varint(&b, thread->time_ns);
-		model_raw(&b, thread->name, thread->name_bytes);
+		put_thread(&b, &record->u.thread);
 		break;
 	case SP_RECORD_THREAD_END:
 		put_thread_end(&b, &record->u.thread_end);

@@ -161,9 +161,19 @@ static bool may_be_seen(void)
 	       sp_divert_is_entry(malloc_below);
 }
 
-static void begin_recording(struct sp_attach_request *request)
+/* Twice: the second pass changes what a thread was binding lazily, without the
+ * loader's lock, during the first. */
+static int write_pointers(struct sp_attach_request *request)
 {
 	size_t places = 0;
+	int r = sp_patch_write(&places, &request->words);
+
+	request->places = places;
+	return r ? r : sp_patch_write(&places, &request->words);
+}
+
+static void begin_recording(struct sp_attach_request *request)
+{
 	int r;
 
 	/* While the lock was waited for. */
@@ -206,12 +216,7 @@ static void begin_recording(struct sp_attach_request *request)
 	}
 	has_profile = true;
 	attached_by = request->attached_by;
-	r = sp_patch_write(&places, &request->words);
-	request->places = places;
-	/* The second pass changes what a thread was binding lazily, without
-	 * the loader's lock, during the first. */
-	if (r == 0)
-		r = sp_patch_write(&places, &request->words);
+	r = write_pointers(request);
 	if (r < 0)
 		discard_profile();
 	else

@@ -133,12 +133,26 @@ static void check_install(size_t n, const char *want)
 	free(text);
 }
 
+static void remove_settings(void)
+{
+	static const char *const names[] = {"/os-release",
+					    "/apt/sources.list",
+					    "/apt/sources.list.d/x.sources",
+					    "/apt/sources.list.d",
+					    "/apt",
+					    ""};
+	char path[256];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		snprintf(path, sizeof(path), "%s%s", etc, names[i]);
+		assert_int_equal(remove(path), 0);
+	}
+}
+
 /* The archive is named only where it is needed and missing; the words of the
  * settings are no commands. */
 TEST(what_to_install)
 {
-	static const char *const names[] = {"os-release", "apt/sources.list",
-					    "apt/sources.list.d/x.sources"};
 	char path[256];
 
 	assert_non_null(mkdtemp(etc));
@@ -188,15 +202,7 @@ TEST(what_to_install)
 	write_setting("os-release", "ID=fedora\n");
 	assert_string_equal(sp_package_server(etc),
 			    "https://debuginfod.fedoraproject.org");
-	for (size_t i = sizeof(names) / sizeof(*names); i-- > 0;) {
-		snprintf(path, sizeof(path), "%s/%s", etc, names[i]);
-		assert_int_equal(unlink(path), 0);
-	}
-	snprintf(path, sizeof(path), "%s/apt/sources.list.d", etc);
-	assert_int_equal(rmdir(path), 0);
-	snprintf(path, sizeof(path), "%s/apt", etc);
-	assert_int_equal(rmdir(path), 0);
-	assert_int_equal(rmdir(etc), 0);
+	remove_settings();
 }
 
 TEST_MAIN(setup, teardown)
