@@ -5,8 +5,8 @@
 
 /*
  * Files that another process names or shows.  It may belong to another user who
- * wants root to open, create or write a file of his choice: by a link in a
- * directory of his, or by another file in the place of the one that was meant.
+ * wants root to open, create or write a file that this user chooses: by a link
+ * in a directory, or by another file in the place of the one that was meant.
  * So a path is resolved without opening anything (O_PATH), and what was found
  * is examined on that descriptor.  All descriptors are to be closed.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process may belong to another user, who wants root to write to a file of
- * his choice, or to call what is not the library.
+ * The process may belong to another user, who wants root to write to a file
+ * that this user chooses, or to call what is not the library.
  *
  * I1  Only a file is written to that is proved to be an empty memory file, or
  *     that we have created where its user may create one too.

@@ -49,7 +49,7 @@
 static sp_inside_lock busy;
 static _Atomic uint64_t last_number;
 static _Atomic uint32_t epoch;
-static _Atomic uint32_t n_live; /* that of `live`, for whoever has no lock */
+static _Atomic uint32_t n_live; /* that of `live`, for those without the lock */
 static _Atomic bool owes;       /* something may be UNWRITTEN */
 static uint32_t table_epoch;
 static struct sp_spans live = {.room = SP_LIVEMAPS_MAX};
@@ -314,7 +314,7 @@ void sp_livemaps_begin(uint64_t max_file_bytes)
 			    : SP_LIVEMAPS_MAX;
 }
 
-/* Whoever was interrupted while he held `busy` gives it back in the child. */
+/* A holder of `busy` that the fork interrupted gives it back in the child. */
 void sp_livemaps_reset(void)
 {
 	atomic_fetch_add(&epoch, 1);
@@ -560,7 +560,7 @@ static bool note_rewritten(uint32_t from, const struct sp_span *s)
 }
 
 /* Without the lock while it writes: a thread that loses its processor in there
- * stops nobody, since another does the same again.  What is cut meanwhile has
+ * stops no other, since another does the same again.  What is cut meanwhile has
  * its end in the new segment. */
 bool sp_livemaps_rewrite(struct sp_lane *lane, uint32_t from)
 {

@@ -13,9 +13,10 @@
  * which they are written into each new segment of the file (rewrite_live.h), so
  * that the segments before can be discarded.
  *
- * One at a time changes the table.  Nobody waits for it: who finds it taken
- * leaves his change in a queue (mapqueue.h), and its holder applies it before
- * he is done.  So does a signal handler that interrupted the holder.
+ * One thread at a time changes the table.  No thread waits for it: one that
+ * finds it taken leaves its change in a queue (mapqueue.h), and the holder
+ * applies it before it is done.  So does a signal handler that interrupted the
+ * holder.
  */
 #define SP_LIVEMAPS_MAX 16384u
 #define SP_LIVEMAPS_PARTS                                                      \

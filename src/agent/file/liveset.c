@@ -5,41 +5,41 @@
  * has its fill, a larger one is announced, and each insert moves some buckets
  * of the oldest table, the current one, into it; then the next one is the
  * current one, and its generation of the filter is published.  There are more
- * than two while whoever moves is stopped.  The order of buckets is that of the
+ * than two while a mover is stopped.  The order of buckets is that of the
  * hashes, so both tables are gone through from end to end, and the pages of the
  * old one go back.  Its addresses stay: a thread may have been stopped in it.
  *
- * I1  A word is EMPTY, BUSY, or an address and its state.  Only who made it
- *     BUSY touches what belongs to it, and makes it something else; nobody
- *     waits for that.
- * I2  An address is in its home or in another bucket of its window.  Each that
- *     it was too late for counts it, with others of its tag, before it is there
- *     and until it is not: a look goes on only where some are counted.
+ * I1  A word is EMPTY, BUSY, or an address and its state.  What belongs to it
+ *     is the thread's that made it BUSY, until that makes it something else.
+ * I2  An address is in its home or in another bucket of its window.  Each
+ *     bucket of the window that was full before counts it, with others of its
+ *     tag, before it is there and until it is not.  A look goes on only where
+ *     some are counted.
  * I3  What is LIVE in table t is counted once in each of the filter's
  *     generations of the tables current to t.  It is counted before it is
  *     LIVE, and taken back after it is not.
- * I4  Nothing is inserted into a table that is not the newest: who has claimed
- *     a word looks after that whether the table still is (so that the word is
- *     BUSY before anybody moves), and after it made the word LIVE whether its
- *     bucket has been gone through (`walked`).  If so, he takes the address out
- *     wherever it is, and inserts it anew.  Either he finds that, or the mover
- *     finds the word: both orders of (store, look) are sequentially consistent.
- * I5  Only who holds `moving` moves.  An entry is first written to the newest
- *     table as a COPY, counted there, and then its word in the old one becomes
- *     MOVED, if it still was LIVE.  That is the moment of the move.  Then the
- *     COPY becomes LIVE, then what was MOVED becomes EMPTY.
- *     A COPY counts for something only if the same sample is MOVED; there is
- *     one at most, since a mover drops what another left.
- * I6  A look goes from the current table to the newest, which it asks for last:
- *     entries move in that direction only.  If it comes after what was MOVED is
- *     EMPTY, it comes after the COPY became LIVE.
- * I7  In a forked child all words, counters and the census are zero, epoch 0,
- *     and so is what was under `moving`.  A counter that is zero proves nothing
- *     until it is settled (filter.h).  Who finds another epoch than he began
- *     with has been interrupted by a fork and leaves no word behind.  The
- *     number of live samples changes only together with a look at the epoch.
- *     One thing may be left: the values of an entry of the child, if its
- *     handler got the very place that was BUSY.
+ * I4  Nothing is inserted into a table that is not the newest.  A thread that
+ *     has claimed a word then looks whether the table still is the newest, so
+ *     that the word is BUSY before any thread moves.  After it made the word
+ *     LIVE it looks whether its bucket has been gone through (`walked`).  If
+ *     so, it takes the address out wherever it is, and inserts it anew.  Either
+ *     it finds that, or the mover finds the word: both orders of (store, look)
+ *     are sequentially consistent.
+ * I5  Only the holder of `moving` moves.  An entry is first written to the
+ * newest table as a COPY, counted there, and then its word in the old one
+ * becomes MOVED, if it still was LIVE.  That is the moment of the move.  Then
+ * the COPY becomes LIVE, then what was MOVED becomes EMPTY. A COPY counts for
+ * something only if the same sample is MOVED; there is one at most, since a
+ * mover drops what another left. I6  A look goes from the current table to the
+ * newest, which it asks for last: entries move in that direction only.  If it
+ * comes after what was MOVED is EMPTY, it comes after the COPY became LIVE. I7
+ * In a forked child all words, counters and the census are zero, epoch 0, and
+ * so is what was under `moving`.  A counter that is zero proves nothing until
+ * it is settled (filter.h).  A thread that finds another epoch than it began
+ * with was interrupted by a fork, and leaves no word behind.  The number of
+ * live samples changes only together with a look at the epoch. One thing may be
+ * left: the values of an entry of the child, if its handler got the very place
+ * that was BUSY.
  *
  * The free of an address that is in a table never misses it: the program
  * ordered it behind the insert, so it sees the filter that was published then
@@ -50,10 +50,10 @@
  * never settled again.  Both need `moving`; what a fork may have left to settle
  * stays in the child.  So a take need not touch older generations.
  *
- * Who is stopped for ever, or leaves by siglongjmp, leaves at most: a word BUSY
- * or a COPY in the newest table, and counts that are too high by one, until the
- * next move; a word MOVED, which the next mover goes on with; `moving`, which
- * his thread gives back.
+ * A thread that is stopped for ever, or leaves by siglongjmp, leaves at most: a
+ * word BUSY or a COPY in the newest table, and counts that are too high by one,
+ * until the next move; a word MOVED, which the next mover goes on with;
+ * `moving`, which the same thread gives back.
  */
 #include "agent/file/liveset.h"
 
@@ -591,7 +591,7 @@ void sp_liveset_reset(uint32_t generation)
 
 	if (!s)
 		return;
-	/* Whoever was interrupted by the fork goes on in the child. */
+	/* What the fork interrupted goes on in the child. */
 	atomic_store(&has_copies, true);
 	sp_livefilter_keep(atomic_load(&newest));
 	if (!epoch_of(atomic_load(&s->census)))
