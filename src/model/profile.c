@@ -323,13 +323,6 @@ void sp_profile_sort_samples(struct sp_profile *p)
 	}
 }
 
-static int ascending(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 size_t sp_profile_repeated_seeds(const struct sp_profile *profile)
 {
 	uint64_t *seeds = calloc(profile->n_parts + 1, sizeof(*seeds));
@@ -338,7 +331,8 @@ size_t sp_profile_repeated_seeds(const struct sp_profile *profile)
 	for (size_t i = 0; seeds && i < profile->n_parts; i++)
 		seeds[i] = profile->parts[i].seed;
 	if (seeds)
-		qsort(seeds, profile->n_parts, sizeof(*seeds), ascending);
+		qsort(seeds, profile->n_parts, sizeof(*seeds),
+		      sp_array_compare_u64);
 	for (size_t i = 1; seeds && i < profile->n_parts; i++)
 		n += seeds[i] && seeds[i] == seeds[i - 1];
 	free(seeds);

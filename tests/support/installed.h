@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/unwind/modules.h"
 #include "support/test.h"
 
 /*
@@ -116,4 +117,37 @@ static inline unsigned int installed_check(const char *test,
 	globfree(&found);
 	assert_int_equal(failed, 0);
 	return checked;
+}
+
+/* A module's functions as its .eh_frame_hdr lists them; NULL: it has none. */
+static inline const int32_t *installed_functions(struct sp_module_entry *e,
+						 uintptr_t *ret_base,
+						 uint32_t *ret_count)
+{
+	for (unsigned int i = 0; i < e->n_phdr; i++) {
+		if (e->phdr[i].p_type != PT_GNU_EH_FRAME)
+			continue;
+		*ret_base = e->bias + e->phdr[i].p_vaddr;
+		memcpy(ret_count, (const void *)(*ret_base + 8), 4);
+		return (const int32_t *)(*ret_base + 12);
+	}
+	return NULL;
+}
+
+/* Assembly, exceptions, and much else: whatever there is. */
+static inline int installed_begin(void **state)
+{
+	static const char *const libraries[] = {
+		"libcrypto.so.3", "libcrypto.so.1.1", "libstdc++.so.6",
+		"libpython3.11.so.1.0", "libunwind.so.8"};
+
+	(void)state;
+	if (installed_one())
+		installed_load();
+	for (size_t i = 0;
+	     !installed_one() && i < sizeof(libraries) / sizeof(*libraries);
+	     i++)
+		dlopen(libraries[i], RTLD_LAZY);
+	sp_modules_init("/proc/self/exe");
+	return sp_modules_count() ? 0 : -1;
 }

@@ -5,7 +5,6 @@
  * long form of all that are installed.
  */
 
-#include <dlfcn.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <fcntl.h>
@@ -350,27 +349,13 @@ static void check_address(struct sp_module_entry *e, Dwarf_CFI *cfi,
 
 /* ---- all objects ---- */
 
-/* Functions as .eh_frame_hdr lists them. */
-static const int32_t *functions_of(struct sp_module_entry *e,
-				   uintptr_t *ret_base, uint32_t *ret_count)
-{
-	for (unsigned int i = 0; i < e->n_phdr; i++) {
-		if (e->phdr[i].p_type != PT_GNU_EH_FRAME)
-			continue;
-		*ret_base = e->bias + e->phdr[i].p_vaddr;
-		memcpy(ret_count, (const void *)(*ret_base + 8), 4);
-		return (const int32_t *)(*ret_base + 12);
-	}
-	return NULL;
-}
-
 /* Wherever a call ends, and at some addresses besides. */
 static void check_object(struct sp_module_entry *e, Dwarf_CFI *cfi,
 			 struct count *count)
 {
 	uintptr_t base = 0;
 	uint32_t n = 0, stride;
-	const int32_t *pairs = functions_of(e, &base, &n);
+	const int32_t *pairs = installed_functions(e, &base, &n);
 
 	assert_true(pairs || installed_one());
 	stride = n / FUNCTIONS_MAX + 1;
@@ -469,22 +454,4 @@ TEST(of_all_installed)
 	assert_true((double)sums[2] > 0.95 * (double)sums[1]);
 }
 
-static int begin(void **state)
-{
-	static const char *const libraries[] = {
-		"libcrypto.so.3", "libcrypto.so.1.1", "libstdc++.so.6",
-		"libpython3.11.so.1.0", "libunwind.so.8"};
-
-	(void)state;
-	if (installed_one())
-		installed_load();
-	/* Assembly, exceptions, and much else: whatever there is. */
-	for (size_t i = 0;
-	     !installed_one() && i < sizeof(libraries) / sizeof(*libraries);
-	     i++)
-		dlopen(libraries[i], RTLD_LAZY);
-	sp_modules_init("/proc/self/exe");
-	return sp_modules_count() ? 0 : -1;
-}
-
-TEST_MAIN(begin, NULL)
+TEST_MAIN(installed_begin, NULL)
