@@ -12,7 +12,7 @@
 #include "text/style.h"
 #include "text/text.h"
 #include "view/view_row.h"
-#include "view/view_summary.h"
+#include "view/view.h"
 
 #define LEVEL      0.95
 #define RATE_WIDTH 31

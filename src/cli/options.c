@@ -9,8 +9,7 @@
 #include "base/parse.h"
 #include "cli/commands.h"
 #include "symbols/pattern.h"
-#include "view/view_json.h"
-#include "view/view_timeline.h"
+#include "view/view.h"
 
 #define DEFAULT_TOP 15
 #define STATS_TOP   5

@@ -12,21 +12,8 @@
 #include "report/edges.h"
 #include "text/lines.h"
 #include "text/text.h"
-#include "view/view_csv.h"
-#include "view/view_data.h"
-#include "view/view_json.h"
+#include "view/view.h"
 #include "view/view_json_frames.h"
-#include "view/view_list.h"
-#include "view/view_notes.h"
-#include "view/view_peek.h"
-#include "view/view_phases.h"
-#include "view/view_sizes.h"
-#include "view/view_stacks.h"
-#include "view/view_stats.h"
-#include "view/view_summary.h"
-#include "view/view_timeline.h"
-#include "view/view_top.h"
-#include "view/view_tree.h"
 
 /* Of the table that comes before the functions. */
 #define PHASES_SHOWN 12

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "compare/diff.h"
-#include "view/view_tree.h"
+#include "view/view.h"
 
 struct filler {
 	struct sp_diff *diff;

@@ -15,7 +15,7 @@
 #include "stats/estimate.h"
 #include "text/lack.h"
 #include "text/text.h"
-#include "view/view_sizes.h"
+#include "view/view.h"
 
 #define UNNAMED  "[unnamed]"
 #define NO_PHASE UINT32_MAX

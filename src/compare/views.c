@@ -14,7 +14,7 @@
 #include "report/load.h"
 #include "symbols/pattern.h"
 #include "report/phases.h"
-#include "view/view_sizes.h"
+#include "view/view.h"
 
 struct views {
 	const struct sp_options *options;

@@ -17,8 +17,7 @@
 #include "read/load.h"
 #include "report/answer.h"
 #include "report/load.h"
-#include "view/view_csv.h"
-#include "view/view_json.h"
+#include "view/view.h"
 #include "view/view_json_frames.h"
 
 static_assert(SP_HTML_BINS_MAX + 1 <= SP_LOAD_POINTS_MAX,

@@ -25,7 +25,7 @@
 #include "text/json.h"
 #include "text/lack.h"
 #include "text/text.h"
-#include "view/view_notes.h"
+#include "view/view.h"
 
 struct place {
 	uint32_t function;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "view/view_csv.h"
+#include "view/view.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,7 +9,6 @@
 
 #include "stats/timeline.h"
 #include "text/table.h"
-#include "view/view_json.h"
 
 void sp_view_csv_function(FILE *out, const struct sp_aggregate *g,
 			  const struct sp_aggregate_function *f)

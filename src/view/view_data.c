@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "view/view_data.h"
+#include "view/view.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -9,7 +9,6 @@
 #include "report/tree.h"
 #include "text/json.h"
 #include "text/table.h"
-#include "view/view_csv.h"
 #include "view/view_json_frames.h"
 #include "view/view_json_head.h"
 

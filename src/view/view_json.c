@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "view/view_json.h"
+#include "view/view.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,6 @@
 #include "text/json.h"
 #include "view/view_json_frames.h"
 #include "view/view_json_head.h"
-#include "view/view_phases.h"
 
 /* Everything that is written, computed before the first byte is. */
 struct document {

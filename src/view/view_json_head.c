@@ -2,7 +2,7 @@
 #include "base/parse.h"
 #include "text/lack.h"
 #include "view/view_json_head.h"
-#include "view/view_notes.h"
+#include "view/view.h"
 
 #include <math.h>
 

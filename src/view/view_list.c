@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "view/view_list.h"
+#include "view/view.h"
 
 #include <inttypes.h>
 #include <string.h>

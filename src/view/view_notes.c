@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "view/view_notes.h"
+#include "view/view.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "view/view_peek.h"
+#include "view/view.h"
 
 #include "report/edges.h"
 #include "text/text.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "view/view_timeline.h"
+#include "view/view.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "view/view_tree.h"
+#include "view/view.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "support/json_checks.h"
 #include "support/report_fixture.h"
 #include "support/test.h"
-#include "view/view_json.h"
+#include "view/view.h"
 
 /* A small profile, exported and read back. */
 #define R 4096

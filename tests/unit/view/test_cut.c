@@ -13,8 +13,7 @@
 #include "support/test.h"
 #include "support/load_profile.h"
 #include "text/lack.h"
-#include "view/view_notes.h"
-#include "view/view_summary.h"
+#include "view/view.h"
 
 #define GOLDEN SP_TESTS_DIR "/format/golden/"
 #define LENGTH (1u << 20) /* max_file_bytes of those that are not packed */

@@ -9,8 +9,7 @@
 #include "support/test.h"
 #include "support/text_checks.h"
 #include "text/figures.h"
-#include "view/view_csv.h"
-#include "view/view_json.h"
+#include "view/view.h"
 
 #define R 4096
 

@@ -4,7 +4,7 @@
 #include "support/page.h"
 #include "support/test.h"
 #include "support/text_checks.h"
-#include "view/view_notes.h"
+#include "view/view.h"
 
 #define R (512 * 1024)
 

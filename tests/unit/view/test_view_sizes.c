@@ -6,7 +6,7 @@
 #include "support/test.h"
 #include "support/text_checks.h"
 #include "text/text.h"
-#include "view/view_sizes.h"
+#include "view/view.h"
 
 #define R (512 * 1024)
 

@@ -6,10 +6,7 @@
 #include "support/text_checks.h"
 #include "text/style.h"
 #include "text/text.h"
-#include "view/view_notes.h"
-#include "view/view_stacks.h"
-#include "view/view_summary.h"
-#include "view/view_top.h"
+#include "view/view.h"
 
 #define R (512 * 1024)
 

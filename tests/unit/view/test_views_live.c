@@ -9,10 +9,7 @@
 #include "support/test.h"
 #include "support/text_checks.h"
 #include "text/text.h"
-#include "view/view_notes.h"
-#include "view/view_stacks.h"
-#include "view/view_summary.h"
-#include "view/view_timeline.h"
+#include "view/view.h"
 
 #define R  (512 * 1024)
 #define MS 1000000ull
