@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Stacks of the same names, at different addresses or lines, are one line. */
-#include "export/collapsed.h"
+#include "export/format.h"
 
 #include <errno.h>
 #include <inttypes.h>

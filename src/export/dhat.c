@@ -3,7 +3,7 @@
  * Figures are sums over samples (E46), which add up over paths as viewers
  * expect.  The maximum of a path is the highest point of its own curve.
  */
-#include "export/dhat.h"
+#include "export/format.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,15 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "export/collapsed.h"
-#include "export/dhat.h"
-#include "export/heap_v2.h"
-#include "export/html.h"
+#include "export/format.h"
 #include "export/html_cells.h"
-#include "export/jsonl.h"
-#include "export/massif.h"
-#include "export/pprof.h"
-#include "export/speedscope.h"
 #include "read/load.h"
 #include "report/answer.h"
 #include "report/load.h"

@@ -54,19 +54,21 @@ enum sp_export_knows {
 };
 
 /*
- * A format for other programs.  `write` gets the answer with names of
- * functions; the profile is aggregate->analysis->profile.  It returns 0, or
- * negative errno and *err, with nothing or a part written.  Write errors stay
- * in the stream.
+ * Write the answer, which has the names of functions; the profile is
+ * aggregate->analysis->profile.  0, or negative errno and *err, with nothing or
+ * a part written.  Write errors stay in the stream.
  */
+typedef int sp_export_fn(FILE *out, const struct sp_aggregate *aggregate,
+			 const struct sp_export_options *options,
+			 struct sp_error *err);
+
+/* A format for other programs. */
 struct sp_export_format {
 	const char *name;
 	const char *what;   /* for --help, at most 58 columns */
 	bool is_binary;     /* not for a terminal */
 	unsigned int knows; /* enum sp_export_knows */
-	int (*write)(FILE *out, const struct sp_aggregate *aggregate,
-		     const struct sp_export_options *options,
-		     struct sp_error *err);
+	sp_export_fn *write;
 	struct sp_load_needs needs; /* of the profile */
 };
 
@@ -81,3 +83,94 @@ int64_t sp_export_round(double value, uint64_t hash, int64_t max);
 /* The seed of such hashes.  It differs between profiles of the same program, so
  * that they round independently. */
 uint64_t sp_export_seed(const struct sp_profile *profile);
+
+/* ---- the formats, for the table ---- */
+
+/*
+ * A line "outermost;...;innermost WEIGHT" for each distinct stack of function
+ * names in the view, most bytes first.  Weights are weighted estimates, of
+ * bytes or objects, rounded by sp_export_round().  A ';' in a name is a ':'.
+ */
+sp_export_fn sp_export_collapsed_write;
+
+/*
+ * DHAT's JSON, version 2: for each call path, what was allocated, its lifetime,
+ * and what was alive at the peak and at the end (docs/exports.md).  Without
+ * frees it has only what was allocated.  -EINVAL: a view that it does not have.
+ */
+sp_export_fn sp_export_dhat_write;
+
+/* Snapshots: one for each column of ms_print's graph, and the end. */
+#define SP_EXPORT_MASSIF_POINTS 73
+
+/*
+ * Massif's text: live bytes over the run, with the tree of callers at the peak
+ * and at the end (docs/exports.md).  Children add up to their parent, and the
+ * tree to its snapshot.  -ENODATA: there are no frees.  -EINVAL: a view.
+ */
+sp_export_fn sp_export_massif_write;
+
+/*
+ * speedscope's file format, with one profile of allocated bytes and one of live
+ * bytes, and one of the view if it is another.  The view's profile is shown
+ * first.  Weights are those of the collapsed format.  A frame is a function,
+ * whatever the line.
+ */
+sp_export_fn sp_export_speedscope_write;
+
+/*
+ * The text of gperftools' heap profiles, as jeprof, google-pprof and go tool
+ * pprof read it: counts as sampled, with a row for each call stack and object
+ * size, which these readers unbias themselves (docs/exports.md).  Without
+ * frees both columns are what was allocated.
+ *
+ * -EINVAL: samples were drawn with several periods, of which the text can only
+ * tell one.
+ */
+sp_export_fn sp_export_heap_v2_write;
+
+/* Version of the lines below.  It rises if an old reader would misread them. */
+#define SP_EXPORT_JSONL_VERSION 1
+
+/*
+ * JSON Lines: a header, the threads, the call stacks with their frames, then
+ * one line for each sample of the view with its inclusion probability and
+ * weights (docs/exports.md has every key).  Samples are in the order of their
+ * ids, or for a folded profile in the order of sp_profile_walk().  Returns what
+ * sp_profile_walk() returns.
+ */
+sp_export_fn sp_export_jsonl_write;
+
+/*
+ * pprof's profile.proto, compressed.  Sample types are Go's, in Go's order:
+ * alloc_objects, alloc_space, inuse_objects, inuse_space; the last two are left
+ * out if the profile has no frees.  The default type is the bytes of the view.
+ * There is a sample for each call stack and object size; the size is the
+ * numeric label "bytes".
+ *
+ * Values are weighted estimates, which add up over samples and profiles,
+ * rounded by sp_export_round(); never negative, nor is any sum of them.  With
+ * `pprof_error` two types follow: the variance of the bytes of the default
+ * type, in KiB^2, and the number of samples behind it.  To keep to
+ * `max_samples`, first the sizes of a stack are merged, then the stacks with
+ * fewest bytes into "[other]".
+ *
+ * Names are sp_text_print()'s.  A module of which no function is known has none
+ * in the file, so that a reader which has the module can look them up.
+ */
+sp_export_fn sp_export_pprof_write;
+
+/*
+ * One file for a browser: src/export/html (src/README.md) with the profile in
+ * it (docs/guide.md).  It needs no network, and nothing that the profile says
+ * is markup.  With options->base it has that profile, too, and shows the
+ * differences.  Call stacks with few bytes become SP_HTML_PATHS_OTHER beyond
+ * the limits of export/html_cells.h and SP_EXPORT_HTML_FRAMES_MAX.
+ *
+ * -E2BIG: more sizes than a page can show.  -EINVAL: a view or a method that the
+ * page does not have.
+ */
+sp_export_fn sp_export_html_write;
+
+/* Frames in all call stacks of a page. */
+#define SP_EXPORT_HTML_FRAMES_MAX 4000000u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "export/heap_v2.h"
+#include "export/format.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  * and the sums of all samples for the exact totals (E17).  Figures that do not
  * depend on a selection are computed here.
  */
-#include "export/html.h"
+#include "export/format.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "export/jsonl.h"
+#include "export/format.h"
 
 #include <string.h>
 

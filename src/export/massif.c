@@ -4,7 +4,7 @@
  * paths with the same beginning.  Running sums over the paths are rounded, and
  * a node is the difference of two of them, so rounded nodes still add up.
  */
-#include "export/massif.h"
+#include "export/format.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -5,7 +5,7 @@
  * functions, and the table of all strings at the end.  Numbers count from 1 in
  * the order of the file, which some readers insist on.
  */
-#include "export/pprof.h"
+#include "export/format.h"
 
 #include <errno.h>
 #include <inttypes.h>

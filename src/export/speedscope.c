@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Every function of every stack has to have its number before the first stack
  * is written: the symbolizer is asked twice, and remembers. */
-#include "export/speedscope.h"
+#include "export/format.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Collapsed stacks: order, merged lines, hostile names, samples without a
  * stack, views.
  */
-#include "export/collapsed.h"
+#include "export/format.h"
 #include "support/export_fixture.h"
 #include "support/test.h"
 

@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <math.h>
 
-#include "export/dhat.h"
+#include "export/format.h"
 #include "support/json_checks.h"
 #include "support/report_fixture.h"
 #include "support/test.h"

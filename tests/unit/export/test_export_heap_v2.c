@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "export/heap_v2.h"
+#include "export/format.h"
 #include "support/export_fixture.h"
 #include "support/page.h"
 #include "symbols/elffile.h"

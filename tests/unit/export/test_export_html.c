@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "export/html.h"
+#include "export/format.h"
 #include "export/html_paths.h"
 #include "support/json_checks.h"
 #include "support/report_fixture.h"

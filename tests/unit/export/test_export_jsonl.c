@@ -5,7 +5,7 @@
  */
 #include <jansson.h>
 
-#include "export/jsonl.h"
+#include "export/format.h"
 #include "support/json_checks.h"
 #include "support/report_fixture.h"
 #include "support/test.h"

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "export/massif.h"
+#include "export/format.h"
 #include "support/export_fixture.h"
 #include "support/page.h"
 #include "support/test.h"

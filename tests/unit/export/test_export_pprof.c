@@ -3,7 +3,7 @@
  * pprof's profile.proto: types, samples, mappings, anonymous code, errors,
  * rounding, profiles with groups, hostile names.
  */
-#include "export/pprof.h"
+#include "export/format.h"
 #include "support/close.h"
 #include "support/pprof_walk.h"
 #include "support/report_fixture.h"
