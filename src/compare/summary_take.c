@@ -77,9 +77,7 @@ static int sort_in(struct sorter *sorter, const struct taker *t, uint32_t group,
 	const uint32_t key[] = {group, path};
 	const size_t n = sorter->keys.n_entries;
 	const struct sp_analysis *a = sorter->analysis;
-	struct sp_acc terms =
-		sp_selection_terms(&a->selection, t->profile, s, 1,
-				   s->size_bytes - s->offset_bytes);
+	const struct sp_acc terms = sp_analysis_part(a, &a->selection, s);
 	uint32_t number;
 	void *array;
 
@@ -92,8 +90,6 @@ static int sort_in(struct sorter *sorter, const struct taker *t, uint32_t group,
 	sorter->accs = array;
 	if (number == n)
 		sp_acc_init(&sorter->accs[n], t->profile->period_bytes);
-	if (!sp_selection_is_measured(&a->selection))
-		sp_adjust(&a->how, sp_format_class(s->size_bytes), &terms);
 	sp_acc_merge(&sorter->accs[number], &terms);
 	return 0;
 }

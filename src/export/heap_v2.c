@@ -57,10 +57,8 @@ static int find_period(const struct sp_analysis *a, uint64_t *ret_period,
 
 	births.view = SP_VIEW_ALLOC;
 	births.has_survivors = true;
-	for (size_t i = 0; i < p->n_samples + p->n_groups; i++) {
-		const struct sp_sample *s =
-			i < p->n_samples ? &p->samples[i]
-					 : &p->groups[i - p->n_samples].one;
+	for (size_t i = 0; i < sp_alike_n(p); i++) {
+		const struct sp_sample *s = sp_alike_at(p, i).one;
 
 		if (s->period_bytes == period ||
 		    !sp_selection_has(&births, p, s))

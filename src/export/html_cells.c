@@ -177,12 +177,12 @@ static void halve_bins(struct sp_html_cells *cells)
 	merge_cells(cells);
 }
 
-/* `count` samples like that one. */
 static int add_cell(struct sp_html_cells *cells, const struct sorter *s,
 		    const uint32_t *path_of_stack, struct sp_intern *kinds,
-		    const struct sp_sample *sample, uint64_t count)
+		    struct sp_alike samples)
 {
 	const struct sp_profile *p = s->analysis->profile;
+	const struct sp_sample *sample = samples.one;
 	const uint64_t key[3] = {sample->size_bytes, sample->period_bytes,
 				 is_sure(p, sample)};
 	struct sp_html_cell *c = &cells->cells[cells->n_cells];
@@ -194,7 +194,7 @@ static int add_cell(struct sp_html_cells *cells, const struct sorter *s,
 		.born = bin_of_birth(s, sample->born_ns),
 		.freed = edge_of_end(s, sp_sample_gone_ns(p, sample)),
 		.flags = flags_of(s, sample),
-		.count = count,
+		.count = samples.samples,
 	};
 	cells->n_cells++;
 	return sp_intern_add(kinds, key, sizeof(key), &c->kind);
@@ -206,11 +206,8 @@ static int collect_cells(struct sp_html_cells *cells, const struct sorter *s,
 	const struct sp_profile *p = s->analysis->profile;
 	int r = 0;
 
-	for (size_t i = 0; !r && i < p->n_samples; i++)
-		r = add_cell(cells, s, path_of_stack, kinds, &p->samples[i], 1);
-	for (size_t i = 0; !r && i < p->n_groups; i++)
-		r = add_cell(cells, s, path_of_stack, kinds, &p->groups[i].one,
-			     p->groups[i].samples);
+	for (size_t i = 0; !r && i < sp_alike_n(p); i++)
+		r = add_cell(cells, s, path_of_stack, kinds, sp_alike_at(p, i));
 	return r;
 }
 
@@ -301,8 +298,7 @@ int sp_html_cells_init(struct sp_html_cells *cells,
 
 	sorter_init(&s, analysis, tail_ns);
 	*cells = (struct sp_html_cells){.n_bins = SP_HTML_BINS_MAX};
-	cells->cells =
-		calloc(p->n_samples + p->n_groups + 1, sizeof(*cells->cells));
+	cells->cells = calloc(sp_alike_n(p) + 1, sizeof(*cells->cells));
 	if (cells->cells)
 		r = collect_cells(cells, &s, path_of_stack, &kinds);
 	if (r >= 0)

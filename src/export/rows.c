@@ -7,16 +7,9 @@
 
 #include "stats/adjust.h"
 
-/* A sample, or those that it stands for. */
-struct item {
-	const struct sp_sample *one;
-	uint64_t samples;
-	uint64_t tail_bytes;
-};
-
 static int compare_items(const void *a, const void *b)
 {
-	const struct item *ia = a, *ib = b;
+	const struct sp_alike *ia = a, *ib = b;
 	const struct sp_sample *sa = ia->one, *sb = ib->one;
 
 	if (sa->stack != sb->stack)
@@ -26,7 +19,7 @@ static int compare_items(const void *a, const void *b)
 	return (sa->id > sb->id) - (sa->id < sb->id);
 }
 
-static bool is_same_row(const struct item *a, const struct item *b)
+static bool is_same_row(const struct sp_alike *a, const struct sp_alike *b)
 {
 	return a->one->stack == b->one->stack &&
 	       a->one->size_bytes == b->one->size_bytes;
@@ -47,7 +40,8 @@ static void select_both(const struct sp_analysis *a, struct sp_selection *alloc,
 }
 
 static void add_item(const struct sp_analysis *a, struct sp_row *row,
-		     const struct sp_selection *inuse, const struct item *item)
+		     const struct sp_selection *inuse,
+		     const struct sp_alike *item)
 {
 	const struct sp_profile *p = a->profile;
 	const struct sp_sample *s = item->one;
@@ -59,8 +53,7 @@ static void add_item(const struct sp_analysis *a, struct sp_row *row,
 	if (!p->has_frees || a->selection.view == SP_VIEW_TEMPORARY ||
 	    !sp_selection_has(inuse, p, s))
 		return;
-	alive = sp_selection_terms(inuse, p, s, item->samples,
-				   item->tail_bytes);
+	alive = sp_selection_terms(inuse, p, item);
 	sp_acc_merge(&row->inuse, &alive);
 }
 
@@ -77,8 +70,9 @@ static void adjust_row(const struct sp_analysis *a,
 
 /* Sum up the items, which are sorted; `rows` has room for all. */
 static size_t sum_up(const struct sp_analysis *a,
-		     const struct sp_selection *inuse, const struct item *items,
-		     size_t n, struct sp_row *rows)
+		     const struct sp_selection *inuse,
+		     const struct sp_alike *items, size_t n,
+		     struct sp_row *rows)
 {
 	const uint64_t period_bytes = a->profile->period_bytes;
 	size_t n_rows = 0;
@@ -99,7 +93,7 @@ static size_t sum_up(const struct sp_analysis *a,
 	return n_rows;
 }
 
-static size_t count_rows(const struct item *items, size_t n)
+static size_t count_rows(const struct sp_alike *items, size_t n)
 {
 	size_t n_rows = 0;
 
@@ -111,23 +105,13 @@ static size_t count_rows(const struct item *items, size_t n)
 /* The selected samples, by rows; `items` has room for all. */
 static size_t collect_items(const struct sp_profile *p,
 			    const struct sp_selection *alloc,
-			    struct item *items)
+			    struct sp_alike *items)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < p->n_samples; i++) {
-		const struct sp_sample *s = &p->samples[i];
-
-		if (sp_selection_has(alloc, p, s))
-			items[n++] = (struct item){
-				s, 1, s->size_bytes - s->offset_bytes};
-	}
-	for (size_t i = 0; i < p->n_groups; i++) {
-		const struct sp_sample_group *g = &p->groups[i];
-
-		if (sp_selection_has(alloc, p, &g->one))
-			items[n++] = (struct item){&g->one, g->samples,
-						   g->tail_bytes};
+	for (size_t i = 0; i < sp_alike_n(p); i++) {
+		items[n] = sp_alike_at(p, i);
+		n += sp_selection_has(alloc, p, items[n].one);
 	}
 	qsort(items, n, sizeof(*items), compare_items);
 	return n;
@@ -137,8 +121,7 @@ int sp_rows_new(const struct sp_analysis *analysis, struct sp_row **ret_rows,
 		size_t *ret_n, struct sp_error *err)
 {
 	const struct sp_profile *p = analysis->profile;
-	struct item *items =
-		malloc((p->n_samples + p->n_groups + 1) * sizeof(*items));
+	struct sp_alike *items = malloc((sp_alike_n(p) + 1) * sizeof(*items));
 	struct sp_selection alloc, inuse;
 	struct sp_row *rows = NULL;
 	size_t n = 0;

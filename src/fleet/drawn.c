@@ -73,9 +73,9 @@ static void add_sample(struct adder *a, const struct sp_sample *s)
 {
 	const struct sp_aggregate *g = a->d->aggregate;
 	const struct sp_aggregate_stack *stack = a->stacks[s->stack];
+	const struct sp_alike of = sp_alike_one(s);
 	const struct sp_acc one =
-		sp_selection_terms(&g->analysis->selection, profile_of(a), s, 1,
-				   s->size_bytes - s->offset_bytes);
+		sp_selection_terms(&g->analysis->selection, profile_of(a), &of);
 	const uint32_t flat = g->row_of_stack[s->stack];
 
 	sp_acc_merge(&a->view, &one);

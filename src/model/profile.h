@@ -548,6 +548,36 @@ struct sp_frame *sp_profile_frames(const struct sp_profile *profile,
 /* That order, for qsort() and bsearch(). */
 int sp_profile_compare_frames(const void *a, const void *b);
 
+/* Samples that are alike: one by itself, or those of a group. */
+struct sp_alike {
+	const struct sp_sample *one;         /* stands for all */
+	const struct sp_sample_group *group; /* NULL: there is only that one */
+	uint64_t samples;
+	uint64_t tail_bytes; /* sum of their sizes less offsets */
+};
+
+static inline struct sp_alike sp_alike_one(const struct sp_sample *s)
+{
+	return (struct sp_alike){s, NULL, 1, s->size_bytes - s->offset_bytes};
+}
+
+/* All samples of a profile: number i of sp_alike_n() of these. */
+static inline size_t sp_alike_n(const struct sp_profile *profile)
+{
+	return profile->n_samples + profile->n_groups;
+}
+
+static inline struct sp_alike sp_alike_at(const struct sp_profile *profile,
+					  size_t i)
+{
+	const struct sp_sample_group *g;
+
+	if (i < profile->n_samples)
+		return sp_alike_one(&profile->samples[i]);
+	g = &profile->groups[i - profile->n_samples];
+	return (struct sp_alike){&g->one, g, g->samples, g->tail_bytes};
+}
+
 /* Add `n` samples of one size to those of their thread (as in struct
  * sp_sample). */
 void sp_profile_count_samples(struct sp_profile *profile, uint32_t thread,

@@ -233,9 +233,9 @@ struct sp_acc sp_analysis_part(const struct sp_analysis *analysis,
 			       const struct sp_selection *selection,
 			       const struct sp_sample *s)
 {
+	const struct sp_alike one = sp_alike_one(s);
 	struct sp_acc part =
-		sp_selection_terms(selection, analysis->profile, s, 1,
-				   s->size_bytes - s->offset_bytes);
+		sp_selection_terms(selection, analysis->profile, &one);
 
 	if (!sp_selection_is_measured(selection))
 		sp_adjust(&analysis->how, sp_format_class(s->size_bytes),
@@ -416,25 +416,21 @@ static int compare_sized(const void *a, const void *b)
 static uint64_t exact_percentile(const struct sp_analysis *a, double share)
 {
 	const struct sp_profile *p = a->profile;
-	struct sized *sizes =
-		malloc((p->n_samples + p->n_groups + 1) * sizeof(*sizes));
+	struct sized *sizes = malloc((sp_alike_n(p) + 1) * sizeof(*sizes));
 	double all = 0, sum = 0;
 	uint64_t found = 0;
 	size_t n = 0;
 
 	if (!sizes)
 		return 0;
-	for (size_t i = 0; i < p->n_samples + p->n_groups; i++) {
-		const bool is_group = i >= p->n_samples;
-		const struct sp_sample_group *g =
-			is_group ? &p->groups[i - p->n_samples] : NULL;
-		const struct sp_sample *s = g ? &g->one : &p->samples[i];
-		const double k = g ? (double)g->samples : 1;
+	for (size_t i = 0; i < sp_alike_n(p); i++) {
+		const struct sp_alike s = sp_alike_at(p, i);
+		const uint64_t size_bytes = s.one->size_bytes;
 
-		if (!sp_selection_has(&a->selection, p, s))
+		if (!sp_selection_has(&a->selection, p, s.one))
 			continue;
-		sizes[n] = (struct sized){s->size_bytes,
-					  k * (double)s->size_bytes};
+		sizes[n] = (struct sized){
+			size_bytes, (double)s.samples * (double)size_bytes};
 		all += sizes[n++].bytes;
 	}
 	qsort(sizes, n, sizeof(*sizes), compare_sized);

@@ -120,16 +120,14 @@ static int add_stretch(struct builder *b, size_t i)
 	return 0;
 }
 
-/* n samples like that one. */
 static int add_to_phase(struct builder *b, const struct sp_selection *chosen,
-			const struct sp_sample *s, uint64_t n,
-			uint64_t tail_bytes)
+			const struct sp_alike *samples)
 {
 	const struct sp_profile *p = b->profile;
+	const struct sp_sample *s = samples->one;
 	const struct sp_stretch *stretch =
 		sp_stretch_at(p, s->part, s->born_ns);
-	const struct sp_acc terms =
-		sp_selection_terms(chosen, p, s, n, tail_bytes);
+	const struct sp_acc terms = sp_selection_terms(chosen, p, samples);
 	struct sp_phase *phase;
 
 	if (!stretch)
@@ -146,20 +144,11 @@ static int add_samples(struct builder *b, const struct sp_analysis *a,
 
 	if (!of_view)
 		chosen.view = SP_VIEW_ALLOC;
-	for (size_t i = 0; i < p->n_samples; i++) {
-		const struct sp_sample *s = &p->samples[i];
+	for (size_t i = 0; i < sp_alike_n(p); i++) {
+		const struct sp_alike s = sp_alike_at(p, i);
 
-		if (sp_selection_has(&chosen, p, s) &&
-		    add_to_phase(b, &chosen, s, 1,
-				 s->size_bytes - s->offset_bytes) < 0)
-			return -ENOMEM;
-	}
-	for (size_t i = 0; i < p->n_groups; i++) {
-		const struct sp_sample_group *g = &p->groups[i];
-
-		if (sp_selection_has(&chosen, p, &g->one) &&
-		    add_to_phase(b, &chosen, &g->one, g->samples,
-				 g->tail_bytes) < 0)
+		if (sp_selection_has(&chosen, p, s.one) &&
+		    add_to_phase(b, &chosen, &s) < 0)
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < b->phases->n; i++)

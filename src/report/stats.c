@@ -21,36 +21,25 @@ static unsigned int entry_of(const struct sp_sample *s)
 	return s->entry < SP_ENTRY_COUNT ? s->entry : SP_ENTRY_COUNT;
 }
 
-/* n samples like that one. */
 static int add_to_entry(struct sp_stats *stats, const struct sp_analysis *a,
-			const struct sp_sample *s, uint64_t n,
-			uint64_t tail_bytes)
+			const struct sp_alike *samples)
 {
 	const struct sp_acc terms =
-		sp_selection_terms(&a->selection, a->profile, s, n, tail_bytes);
+		sp_selection_terms(&a->selection, a->profile, samples);
 
-	return sp_class_sums_add_acc(&stats->entries[entry_of(s)],
-				     s->size_bytes, &terms);
+	return sp_class_sums_add_acc(&stats->entries[entry_of(samples->one)],
+				     samples->one->size_bytes, &terms);
 }
 
 static int add_all(struct sp_stats *stats, const struct sp_analysis *a)
 {
 	const struct sp_profile *p = a->profile;
 
-	for (size_t i = 0; i < p->n_samples; i++) {
-		const struct sp_sample *s = &p->samples[i];
+	for (size_t i = 0; i < sp_alike_n(p); i++) {
+		const struct sp_alike s = sp_alike_at(p, i);
 
-		if (sp_selection_has(&a->selection, p, s) &&
-		    add_to_entry(stats, a, s, 1,
-				 s->size_bytes - s->offset_bytes) < 0)
-			return -ENOMEM;
-	}
-	for (size_t i = 0; i < p->n_groups; i++) {
-		const struct sp_sample_group *g = &p->groups[i];
-
-		if (sp_selection_has(&a->selection, p, &g->one) &&
-		    add_to_entry(stats, a, &g->one, g->samples, g->tail_bytes) <
-			    0)
+		if (sp_selection_has(&a->selection, p, s.one) &&
+		    add_to_entry(stats, a, &s) < 0)
 			return -ENOMEM;
 	}
 	for (unsigned int i = 0; i < SP_STATS_ENTRIES; i++)

@@ -127,19 +127,15 @@ static void choose_strata(struct sp_population *population,
 
 static int add_all(struct sp_class_sums *all, const struct sp_profile *profile)
 {
-	for (size_t i = 0; i < profile->n_samples; i++) {
-		const struct sp_sample *s = &profile->samples[i];
+	for (size_t i = 0; i < sp_alike_n(profile); i++) {
+		const struct sp_alike s = sp_alike_at(profile, i);
 
-		if (!sp_sample_is_survivor(profile, s) &&
-		    sp_class_sums_add(all, &profile->law, s->size_bytes,
-				      s->offset_bytes, s->period_bytes) < 0)
+		if (!sp_sample_is_survivor(profile, s.one) &&
+		    sp_class_sums_add_many(
+			    all, &profile->law, s.one->size_bytes, s.samples,
+			    s.tail_bytes, s.one->period_bytes) < 0)
 			return -ENOMEM;
 	}
-	for (size_t i = 0; i < profile->n_groups; i++)
-		if (!sp_sample_is_survivor(profile, &profile->groups[i].one) &&
-		    sp_class_sums_add_group(all, &profile->law,
-					    &profile->groups[i]) < 0)
-			return -ENOMEM;
 	return 0;
 }
 

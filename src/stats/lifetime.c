@@ -46,6 +46,20 @@ static double weight_of(const struct sp_profile *profile,
 	return acc.est_count;
 }
 
+/* As long as the process went on, of what is alive. */
+static uint64_t mean_life_ns(const struct sp_profile *profile,
+			     const struct sp_alike *of)
+{
+	const struct sp_sample *s = of->one;
+	const uint64_t end = s->freed_ns != SP_NEVER
+				     ? s->freed_ns
+				     : sp_sample_stop_ns(profile, s);
+
+	if (of->group)
+		return of->group->lived_ns / of->samples;
+	return end > s->born_ns ? end - s->born_ns : 0;
+}
+
 static size_t collect_lives(const struct sp_profile *profile,
 			    const struct sp_selection *births,
 			    const uint32_t *row_of_stack, size_t n_rows,
@@ -53,36 +67,19 @@ static size_t collect_lives(const struct sp_profile *profile,
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < profile->n_samples; i++) {
-		const struct sp_sample *s = &profile->samples[i];
+	for (size_t i = 0; i < sp_alike_n(profile); i++) {
+		const struct sp_alike of = sp_alike_at(profile, i);
+		const struct sp_sample *s = of.one;
 		const uint32_t row = row_of_stack[s->stack];
-		const bool freed = s->freed_ns != SP_NEVER;
-		const uint64_t end =
-			freed ? s->freed_ns : sp_sample_stop_ns(profile, s);
 
 		if (row >= n_rows || !sp_selection_has(births, profile, s))
 			continue;
 		lives[n++] = (struct life){
-			.ns = end > s->born_ns ? end - s->born_ns : 0,
-			.samples = 1,
-			.at_risk = weight_of(profile, s, 1),
+			.ns = mean_life_ns(profile, &of),
+			.samples = of.samples,
+			.at_risk = weight_of(profile, s, of.samples),
 			.row = row,
-			.freed = freed,
-		};
-	}
-	for (size_t i = 0; i < profile->n_groups; i++) {
-		const struct sp_sample_group *g = &profile->groups[i];
-		const uint32_t row = row_of_stack[g->one.stack];
-
-		if (row >= n_rows ||
-		    !sp_selection_has(births, profile, &g->one))
-			continue;
-		lives[n++] = (struct life){
-			.ns = g->lived_ns / g->samples,
-			.samples = g->samples,
-			.at_risk = weight_of(profile, &g->one, g->samples),
-			.row = row,
-			.freed = true,
+			.freed = of.group || s->freed_ns != SP_NEVER,
 		};
 	}
 	qsort(lives, n, sizeof(*lives), compare_lives);
@@ -134,8 +131,7 @@ int sp_lifetimes(const struct sp_profile *profile,
 	struct life *lives;
 	size_t n;
 
-	lives = calloc(profile->n_samples + profile->n_groups + 1,
-		       sizeof(*lives));
+	lives = calloc(sp_alike_n(profile) + 1, sizeof(*lives));
 	if (!lives)
 		return sp_error_set(err, -ENOMEM, profile->path,
 				    "not enough memory for the lifetimes of "

@@ -69,14 +69,12 @@ static uint64_t largest_period(const struct births *b)
 	const struct sp_profile *p = b->profile;
 	uint64_t period_bytes = p->period_bytes;
 
-	for (size_t i = 0; i < p->n_samples; i++)
-		if (p->samples[i].period_bytes > period_bytes &&
-		    has_birth(b, &p->samples[i]))
-			period_bytes = p->samples[i].period_bytes;
-	for (size_t i = 0; i < p->n_groups; i++)
-		if (p->groups[i].one.period_bytes > period_bytes &&
-		    sp_selection_has(b->selection, p, &p->groups[i].one))
-			period_bytes = p->groups[i].one.period_bytes;
+	for (size_t i = 0; i < sp_alike_n(p); i++) {
+		const struct sp_sample *s = sp_alike_at(p, i).one;
+
+		if (s->period_bytes > period_bytes && has_birth(b, s))
+			period_bytes = s->period_bytes;
+	}
 	return period_bytes;
 }
 

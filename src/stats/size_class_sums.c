@@ -90,14 +90,6 @@ int sp_class_sums_add(struct sp_class_sums *sums, const struct sp_law_used *law,
 				      size_bytes - offset_bytes, period_bytes);
 }
 
-int sp_class_sums_add_group(struct sp_class_sums *sums,
-			    const struct sp_law_used *law,
-			    const struct sp_sample_group *g)
-{
-	return sp_class_sums_add_many(sums, law, g->one.size_bytes, g->samples,
-				      g->tail_bytes, g->one.period_bytes);
-}
-
 /* Classes of b that a lacks. */
 static uint32_t missing_classes(const struct sp_class_sums *a,
 				const struct sp_class_sums *b)

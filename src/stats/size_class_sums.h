@@ -49,11 +49,6 @@ int sp_class_sums_add_many(struct sp_class_sums *sums,
 			   uint64_t n, uint64_t tail_bytes,
 			   uint64_t period_bytes);
 
-/* All samples of a group (model/profile.h); 0 or -ENOMEM. */
-int sp_class_sums_add_group(struct sp_class_sums *sums,
-			    const struct sp_law_used *law,
-			    const struct sp_sample_group *group);
-
 /* Samples of that size that were summed up already; 0 or -ENOMEM. */
 int sp_class_sums_add_acc(struct sp_class_sums *sums, uint64_t size_bytes,
 			  const struct sp_acc *acc);

@@ -72,19 +72,21 @@ void sp_selection_judge(const struct sp_selection *selection,
 
 struct sp_acc sp_selection_terms(const struct sp_selection *selection,
 				 const struct sp_profile *profile,
-				 const struct sp_sample *s, uint64_t n,
-				 uint64_t tail_bytes)
+				 const struct sp_alike *samples)
 {
+	const struct sp_sample *s = samples->one;
 	struct sp_acc acc;
 
 	sp_acc_init(&acc, s->period_bytes);
 	if (sp_selection_is_measured(selection))
-		sp_acc_add_measured(&acc, &profile->law, s->size_bytes, n,
-				    tail_bytes, s->period_bytes,
+		sp_acc_add_measured(&acc, &profile->law, s->size_bytes,
+				    samples->samples, samples->tail_bytes,
+				    s->period_bytes,
 				    !sp_peak_measures(profile, s));
 	else
-		sp_acc_add_many(&acc, &profile->law, s->size_bytes, n,
-				tail_bytes, s->period_bytes);
+		sp_acc_add_many(&acc, &profile->law, s->size_bytes,
+				samples->samples, samples->tail_bytes,
+				s->period_bytes);
 	if (profile->resident &&
 	    (selection->view == SP_VIEW_LIVE ||
 	     selection->view == SP_VIEW_LEAKS) &&
@@ -172,16 +174,15 @@ bool sp_selection_has(const struct sp_selection *selection,
 	return view_has(selection, profile, s);
 }
 
-/* n samples like that one. */
 static int add_to_sums(struct sp_sums *sums, const struct sp_profile *profile,
 		       const struct sp_selection *selection,
-		       const struct sp_sample *s, uint64_t n,
-		       uint64_t tail_bytes)
+		       const struct sp_alike *samples)
 {
+	const struct sp_sample *s = samples->one;
 	struct sp_class_sums *classes[3] = {&sums->all,
 					    &sums->stacks[s->stack]};
 	const struct sp_acc one =
-		sp_selection_terms(selection, profile, s, n, tail_bytes);
+		sp_selection_terms(selection, profile, samples);
 	unsigned int k = 2;
 
 	if (s->thread != UINT32_MAX)
@@ -213,20 +214,11 @@ static int fill_sums(struct sp_sums *sums, const struct sp_profile *profile,
 	sums->threads = new_class_sums(profile->n_thread_infos, &sums->all);
 	if (!sums->stacks || !sums->threads)
 		return -ENOMEM;
-	for (size_t i = 0; i < profile->n_samples; i++) {
-		const struct sp_sample *s = &profile->samples[i];
+	for (size_t i = 0; i < sp_alike_n(profile); i++) {
+		const struct sp_alike s = sp_alike_at(profile, i);
 
-		if (sp_selection_has(selection, profile, s) &&
-		    add_to_sums(sums, profile, selection, s, 1,
-				s->size_bytes - s->offset_bytes))
-			return -ENOMEM;
-	}
-	for (size_t i = 0; i < profile->n_groups; i++) {
-		const struct sp_sample_group *g = &profile->groups[i];
-
-		if (sp_selection_has(selection, profile, &g->one) &&
-		    add_to_sums(sums, profile, selection, &g->one, g->samples,
-				g->tail_bytes))
+		if (sp_selection_has(selection, profile, s.one) &&
+		    add_to_sums(sums, profile, selection, &s))
 			return -ENOMEM;
 	}
 	return 0;
@@ -267,11 +259,10 @@ bool *sp_selection_stacks(const struct sp_selection *selection,
 {
 	bool *has = calloc(p->n_stacks + 1, sizeof(*has));
 
-	for (size_t i = 0; has && i < p->n_samples; i++)
-		has[p->samples[i].stack] |=
-			sp_selection_has(selection, p, &p->samples[i]);
-	for (size_t i = 0; has && i < p->n_groups; i++)
-		has[p->groups[i].one.stack] |=
-			sp_selection_has(selection, p, &p->groups[i].one);
+	for (size_t i = 0; has && i < sp_alike_n(p); i++) {
+		const struct sp_sample *s = sp_alike_at(p, i).one;
+
+		has[s->stack] |= sp_selection_has(selection, p, s);
+	}
 	return has;
 }

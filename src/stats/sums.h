@@ -57,11 +57,10 @@ void sp_selection_judge(const struct sp_selection *selection,
 			const struct sp_profile *profile,
 			struct sp_class_sums *sums);
 
-/* What n samples like that one, which the selection has, add to a sum. */
+/* What samples that the selection has add to a sum. */
 struct sp_acc sp_selection_terms(const struct sp_selection *selection,
 				 const struct sp_profile *profile,
-				 const struct sp_sample *sample, uint64_t n,
-				 uint64_t tail_bytes);
+				 const struct sp_alike *samples);
 
 /* Was it freed soon, by the thread that allocated it?  The limits are those of
  * a selection. */
