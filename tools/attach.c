@@ -38,8 +38,6 @@ struct attach_options {
 	uint64_t for_ns; /* 0: until detach, or the end of the process */
 	bool before;     /* ask glibc even if its heap is large */
 	bool no_symbols; /* add no names when it detaches */
-	bool help;       /* print the help and do nothing else */
-	bool version;    /* likewise */
 };
 
 static bool take_follow(void *part, const char *text)
@@ -79,7 +77,7 @@ static const struct sp_argument arguments[] = {
 		struct attach_options, "no-symbols", no_symbols,
 		"with --for: do not put the names of functions into the\n"
 		"profile at the end"),
-	SP_ARGUMENTS_ABOUT(struct attach_options),
+	{0},
 };
 
 static const struct sp_argument_group group = {NULL, arguments,
@@ -115,6 +113,7 @@ const struct sp_command_line attach_line = {
 			SP_ARGUMENT_PART(struct attach_options, sampling_group,
 					 sampling),
 			{&group, 0},
+			{&sp_arguments_about, 0},
 			{0}},
 	.ending = "Exit status: 0 fine, 1 a process cannot be attached to, 2 "
 		  "usage.\n",
@@ -122,14 +121,12 @@ const struct sp_command_line attach_line = {
 
 struct detach_options {
 	bool no_symbols;
-	bool help;
-	bool version;
 };
 
 static const struct sp_argument detach_arguments[] = {
 	SP_ARGUMENT_FLAG(struct detach_options, "no-symbols", no_symbols,
 			 "do not put the names of functions into the profile"),
-	SP_ARGUMENTS_ABOUT(struct detach_options),
+	{0},
 };
 
 static const struct sp_argument_group detach_group = {"Options",
@@ -141,7 +138,9 @@ const struct sp_command_line detach_line = {
 		 "functions into it. The\nprocess calls its allocator directly "
 		 "again; the library stays loaded, but is\nnot called any "
 		 "more.\n",
-	.parts = (const struct sp_argument_part[]){{&detach_group, 0}, {0}},
+	.parts = (const struct sp_argument_part[]){{&detach_group, 0},
+						   {&sp_arguments_about, 0},
+						   {0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
 };
 
@@ -532,16 +531,13 @@ int run_attach(int argc, char **argv)
 {
 	struct attach_options options = {.for_ns = 0};
 	const char *const *words;
-	struct sp_error err;
 	size_t n;
+	int code;
 
-	if (sp_arguments_parse(&attach_line, argc, argv, &options, &words, &n,
-			       &err) < 0)
-		return sp_console_fail_usage(err.message, "attach");
-	if (options.help)
-		return sp_console_print_help(&attach_line);
-	if (options.version)
-		return sp_console_print_version();
+	code = sp_console_parse(&attach_line, "attach", argc, argv, &options,
+				&words, &n);
+	if (code >= 0)
+		return code;
 	return n ? attach_words(words, n, &options)
 		 : sp_console_fail_usage("attach needs a process id", "attach");
 }
@@ -551,17 +547,14 @@ int run_detach(int argc, char **argv)
 	struct detach_options options = {0};
 	char path[SP_TARGET_PATH_MAX];
 	const char *const *words;
-	struct sp_error err;
 	uint64_t pid;
 	size_t n;
+	int code;
 
-	if (sp_arguments_parse(&detach_line, argc, argv, &options, &words, &n,
-			       &err) < 0)
-		return sp_console_fail_usage(err.message, "detach");
-	if (options.help)
-		return sp_console_print_help(&detach_line);
-	if (options.version)
-		return sp_console_print_version();
+	code = sp_console_parse(&detach_line, "detach", argc, argv, &options,
+				&words, &n);
+	if (code >= 0)
+		return code;
 	pid = take_pid(words, n, "detach");
 	if (!pid)
 		return EXIT_USAGE;

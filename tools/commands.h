@@ -35,10 +35,5 @@ extern const struct sp_command_line detach_line;
 extern const struct sp_command_line serve_line;
 extern const struct sp_command_line push_line;
 
-/* Of sampleprof without a command, into struct help_options. */
-struct help_options {
-	bool help;
-	bool version;
-};
-
+/* Of sampleprof without a command. */
 extern const struct sp_command_line help_line;

@@ -216,6 +216,27 @@ int sp_console_print_help(const struct sp_command_line *line)
 	return sp_console_close(out);
 }
 
+int sp_console_parsed(int r, const struct sp_error *err,
+		      const struct sp_command_line *line, const char *command)
+{
+	if (r < 0)
+		return sp_console_fail_usage(err->message, command);
+	if (r == SP_ARGUMENTS_HELP)
+		return sp_console_print_help(line);
+	return r == SP_ARGUMENTS_VERSION ? sp_console_print_version() : -1;
+}
+
+int sp_console_parse(const struct sp_command_line *line, const char *command,
+		     int argc, char **argv, void *options,
+		     const char *const **ret_words, size_t *ret_n)
+{
+	struct sp_error err;
+	const int r = sp_arguments_parse(line, argc, argv, options, ret_words,
+					 ret_n, &err);
+
+	return sp_console_parsed(r, &err, line, command);
+}
+
 unsigned int sp_console_width(void)
 {
 	struct winsize size = {0};

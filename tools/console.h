@@ -39,6 +39,16 @@ int sp_console_fail_with(const struct sp_error *err);
  * `command` is "" if it is about none.  Returns EXIT_USAGE. */
 int sp_console_fail_usage(const char *error, const char *command);
 
+/* After a command line was parsed, with `r`: the exit code if the command ends
+ * with that, after --help, --version or a mistake; else -1. */
+int sp_console_parsed(int r, const struct sp_error *err,
+		      const struct sp_command_line *line, const char *command);
+
+/* Parse it (sp_arguments_parse()); the same. */
+int sp_console_parse(const struct sp_command_line *line, const char *command,
+		     int argc, char **argv, void *options,
+		     const char *const **ret_words, size_t *ret_n);
+
 /* Standard output.  A failed write, also one to a pipe without a reader, ends
  * the process with EXIT_ERROR; what is wrong was said. */
 FILE *sp_console_open(void);

@@ -298,8 +298,6 @@ static int take_ledger(const struct sp_target *target, const char *mark,
 struct ctl_options {
 	uint64_t timeout_ns;
 	bool rss;
-	bool help;    /* asked for; nothing else counts */
-	bool version; /* likewise */
 };
 
 static const struct sp_argument arguments[] = {
@@ -311,7 +309,7 @@ static const struct sp_argument arguments[] = {
 		struct ctl_options, "rss", rss,
 		"with snapshot: show what its resident memory is made\n"
 		"of, and put that into the profile (sampleprof rss)"),
-	SP_ARGUMENTS_ABOUT(struct ctl_options),
+	{0},
 };
 
 static const struct sp_argument_group group = {"Options", arguments, NULL};
@@ -338,7 +336,9 @@ const struct sp_command_line ctl_line = {
 		 "by one, when one of its threads has allocated another 4 KiB. "
 		 "At most 8 can wait.\n",
 	.describe = describe_orders,
-	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
+	.parts = (const struct sp_argument_part[]){{&group, 0},
+						   {&sp_arguments_about, 0},
+						   {0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage, 3 the order stays "
 		  "queued.\n",
 	.stops_at_word = true,
@@ -387,15 +387,12 @@ int run_ctl(int argc, char **argv)
 {
 	struct ctl_options options = {.timeout_ns = DEFAULT_TIMEOUT_NS};
 	const char *const *words;
-	struct sp_error err;
 	size_t n;
+	int code;
 
-	if (sp_arguments_parse(&ctl_line, argc, argv, &options, &words, &n,
-			       &err) < 0)
-		return sp_console_fail_usage(err.message, "ctl");
-	if (options.help)
-		return sp_console_print_help(&ctl_line);
-	if (options.version)
-		return sp_console_print_version();
+	code = sp_console_parse(&ctl_line, "ctl", argc, argv, &options, &words,
+				&n);
+	if (code >= 0)
+		return code;
 	return control_target(words, n, &options);
 }

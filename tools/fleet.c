@@ -290,13 +290,15 @@ static int print_page(const struct sp_fleet_options *o)
 	struct sp_options page;
 	struct fleet fleet;
 	struct sp_error err;
-	int code = EXIT_FINE, close_code;
+	int code = sp_console_parsed(
+		sp_options_parse(o->argc, o->argv, &page, &err), &err,
+		&sp_fleet_line, "fleet");
+	int close_code;
 	FILE *out;
 
-	if (sp_options_parse(o->argc, o->argv, &page, &err) < 0)
-		return sp_console_fail_usage(err.message, "fleet");
-	if (page.help)
-		return sp_console_print_help(&sp_fleet_line);
+	if (code >= 0)
+		return code;
+	code = EXIT_FINE;
 	if (page.n_files > 1 || page.n_base || page.watch_ns)
 		return sp_console_fail_usage(
 			"fleet takes no FILE, --base and --watch here: "
@@ -474,13 +476,10 @@ int run_fleet(int argc, char **argv)
 	struct sp_error err;
 	int code;
 
-	if (sp_fleet_options_parse(argc, argv, &options, &err) < 0)
-		code = sp_console_fail_usage(err.message, "fleet");
-	else if (options.help)
-		code = sp_console_print_help(&sp_fleet_line);
-	else if (options.version)
-		code = sp_console_print_version();
-	else
+	code = sp_console_parsed(
+		sp_fleet_options_parse(argc, argv, &options, &err), &err,
+		&sp_fleet_line, "fleet");
+	if (code < 0)
 		code = run_action(&options);
 	sp_fleet_options_done(&options);
 	return code;

@@ -9,11 +9,6 @@
 #include "cli/options.h"
 #include "tools/commands.h"
 
-static const struct sp_argument arguments[] = {
-	SP_ARGUMENTS_ABOUT(struct help_options)};
-
-static const struct sp_argument_group group = {"Options", arguments, NULL};
-
 static void describe_commands(FILE *out)
 {
 	fputs("\nRecord:\n", out);
@@ -32,7 +27,8 @@ static int refuse_in_help(const char *name, struct sp_error *err)
 
 	sp_nearest_init(&own, name);
 	sp_nearest_init(&nearest, name);
-	for (const struct sp_argument *a = arguments; a->name; a++)
+	for (const struct sp_argument *a = sp_arguments_about.option; a->name;
+	     a++)
 		sp_nearest_try(&own, a->name);
 	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++)
 		for (const struct sp_argument *a = groups[i]->option; a->name;
@@ -81,7 +77,8 @@ const struct sp_command_line help_line = {
 		 "read the profile, each figure with its confidence "
 		 "interval.\n",
 	.describe = describe_commands,
-	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
+	.parts = (const struct sp_argument_part[]){{&sp_arguments_alone, 0},
+						   {0}},
 	.ending = "`sampleprof help COMMAND` shows the options of a command.\n",
 	.stops_at_word = true,
 	.refuse = refuse_in_help,

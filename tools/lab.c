@@ -121,13 +121,13 @@ int run_lab(int argc, char **argv)
 {
 	struct sp_lab_options options;
 	struct sp_error err;
+	int code;
 
 	sp_text_set_ascii(!sp_console_is_utf8());
-	if (sp_lab_options_parse(argc, argv, &options, &err) < 0)
-		return sp_console_fail_usage(err.message, "lab");
-	if (options.help)
-		return sp_console_print_help(&sp_lab_line);
-	if (options.version)
-		return sp_console_print_version();
+	code = sp_console_parsed(
+		sp_lab_options_parse(argc, argv, &options, &err), &err,
+		&sp_lab_line, "lab");
+	if (code >= 0)
+		return code;
 	return print_trials(&options);
 }

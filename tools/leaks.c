@@ -37,12 +37,10 @@ int run_leaks(int argc, char **argv)
 	int code, close_code;
 	FILE *out;
 
-	if (sp_leaks_parse(argc, argv, &options, &err) < 0)
-		return sp_console_fail_usage(err.message, "leaks");
-	if (options.help)
-		return sp_console_print_help(&sp_leaks_line);
-	if (options.version)
-		return sp_console_print_version();
+	code = sp_console_parsed(sp_leaks_parse(argc, argv, &options, &err),
+				 &err, &sp_leaks_line, "leaks");
+	if (code >= 0)
+		return code;
 	sp_text_set_ascii(!sp_console_is_utf8() && !options.json &&
 			  !options.csv);
 	if (!options.json && !options.csv)

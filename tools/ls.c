@@ -24,14 +24,12 @@
 
 struct ls_options {
 	bool json, csv; /* not both */
-	bool help;      /* asked for; nothing else counts */
-	bool version;   /* likewise */
 };
 
 static const struct sp_argument arguments[] = {
 	SP_ARGUMENT_FLAG(struct ls_options, "json", json, "everything as JSON"),
 	SP_ARGUMENT_FLAG(struct ls_options, "csv", csv, "the same as CSV"),
-	SP_ARGUMENTS_ABOUT(struct ls_options)};
+	{0}};
 
 static const struct sp_argument_group group = {"Options", arguments, NULL};
 
@@ -46,7 +44,9 @@ const struct sp_command_line ls_line = {
 		 "file is what its name does not tell: the process's own "
 		 "title, its program, or\n"
 		 "its arguments.\n",
-	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
+	.parts = (const struct sp_argument_part[]){{&group, 0},
+						   {&sp_arguments_about, 0},
+						   {0}},
 	.ending = "Labels (SAMPLEPROF_LABELS) have a line of their "
 		  "own.\n\nExit status: 0 fine, 1 error, 2 usage.\n",
 };
@@ -274,16 +274,13 @@ int run_ls(int argc, char **argv)
 {
 	struct ls_options options = {0};
 	const char *const *words;
-	struct sp_error err;
 	size_t n;
+	int code;
 
-	if (sp_arguments_parse(&ls_line, argc, argv, &options, &words, &n,
-			       &err) < 0)
-		return sp_console_fail_usage(err.message, "ls");
-	if (options.help)
-		return sp_console_print_help(&ls_line);
-	if (options.version)
-		return sp_console_print_version();
+	code = sp_console_parse(&ls_line, "ls", argc, argv, &options, &words,
+				&n);
+	if (code >= 0)
+		return code;
 	if (n > 1)
 		return sp_console_fail_usage("ls takes one directory", "ls");
 	if (options.json && options.csv)

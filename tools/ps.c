@@ -14,14 +14,12 @@
 
 struct ps_options {
 	bool json, csv; /* not both */
-	bool help;      /* asked for; nothing else counts */
-	bool version;   /* likewise */
 };
 
 static const struct sp_argument arguments[] = {
 	SP_ARGUMENT_FLAG(struct ps_options, "json", json, "the same as JSON"),
 	SP_ARGUMENT_FLAG(struct ps_options, "csv", csv, "the same as CSV"),
-	SP_ARGUMENTS_ABOUT(struct ps_options)};
+	{0}};
 
 static const struct sp_argument_group group = {"Options", arguments, NULL};
 
@@ -30,7 +28,9 @@ const struct sp_command_line ps_line = {
 	.about = "List the processes that are being profiled: id, name, "
 		 "command and profile. Name\n"
 		 "and command are those that the process has now.\n",
-	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
+	.parts = (const struct sp_argument_part[]){{&group, 0},
+						   {&sp_arguments_about, 0},
+						   {0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
 };
 
@@ -201,16 +201,13 @@ int run_ps(int argc, char **argv)
 {
 	struct ps_options options = {0};
 	const char *const *words;
-	struct sp_error err;
 	size_t n;
+	int code;
 
-	if (sp_arguments_parse(&ps_line, argc, argv, &options, &words, &n,
-			       &err) < 0)
-		return sp_console_fail_usage(err.message, "ps");
-	if (options.help)
-		return sp_console_print_help(&ps_line);
-	if (options.version)
-		return sp_console_print_version();
+	code = sp_console_parse(&ps_line, "ps", argc, argv, &options, &words,
+				&n);
+	if (code >= 0)
+		return code;
 	if (n)
 		return sp_console_fail_usage("ps has no arguments", "ps");
 	if (options.json && options.csv)

@@ -89,17 +89,14 @@ int run_push(int argc, char **argv)
 	struct push_options options = {.interval_ns = SP_PUSH_INTERVAL_NS};
 	const char *const *words;
 	const char *wrong;
-	struct sp_error err;
 	char text[300];
 	size_t n;
+	int code;
 
-	if (sp_arguments_parse(&push_line, argc, argv, &options, &words, &n,
-			       &err) < 0)
-		return sp_console_fail_usage(err.message, "push");
-	if (options.help)
-		return sp_console_print_help(&push_line);
-	if (options.version)
-		return sp_console_print_version();
+	code = sp_console_parse(&push_line, "push", argc, argv, &options,
+				&words, &n);
+	if (code >= 0)
+		return code;
 	if (!options.pyroscope)
 		return sp_console_fail_usage(
 			"where to? --pyroscope URL names a server", "push");

@@ -9,6 +9,4 @@ struct push_options {
 	const char *pyroscope;  /* URL; NULL: not said */
 	const char *token_file; /* likewise */
 	uint64_t interval_ns;
-	bool help;    /* asked for; nothing else counts */
-	bool version; /* likewise */
 };

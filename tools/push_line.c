@@ -27,7 +27,7 @@ static const struct sp_argument arguments[] = {
 	 offsetof(struct push_options, token_file),
 	 "a file whose first line is the bearer token for the\n"
 	 "server (default $PYROSCOPE_AUTH_TOKEN)"},
-	SP_ARGUMENTS_ABOUT(struct push_options)};
+	{0}};
 
 static const struct sp_argument_group group = {"Options", arguments, NULL};
 
@@ -48,7 +48,9 @@ const struct sp_command_line push_line = {
 		 "next profile. A profile\n"
 		 "that the server did not answer is not sent again, so nothing "
 		 "counts twice.\n",
-	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
+	.parts = (const struct sp_argument_part[]){{&group, 0},
+						   {&sp_arguments_about, 0},
+						   {0}},
 	.ending = "Exit status: 0 all was sent, or interrupted; 1 error, 2 "
 		  "usage.\n",
 };

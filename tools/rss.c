@@ -68,16 +68,13 @@ int run_rss(int argc, char **argv)
 {
 	struct sp_rss_options options;
 	struct sp_error err;
-	int r = sp_rss_parse(argc, argv, &options, &err);
+	const int code =
+		sp_console_parsed(sp_rss_parse(argc, argv, &options, &err),
+				  &err, &sp_rss_line, "rss");
 
+	if (code >= 0)
+		return code;
 	options.on_wait = say_waiting;
 	options.progress = sp_console_progress_fn();
-
-	if (r < 0)
-		return sp_console_fail_usage(err.message, "rss");
-	if (options.help)
-		return sp_console_print_help(&sp_rss_line);
-	if (options.version)
-		return sp_console_print_version();
 	return options.path ? print_stored(&options) : print_ledger(&options);
 }

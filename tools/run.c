@@ -419,17 +419,13 @@ int run_run(int argc, char **argv)
 {
 	struct run_options options = {0};
 	const char *const *words;
-	struct sp_error err;
 	size_t n;
 	int code;
 
-	if (sp_arguments_parse(&run_line, argc, argv, &options, &words, &n,
-			       &err) < 0)
-		return sp_console_fail_usage(err.message, "run");
-	if (options.help)
-		return sp_console_print_help(&run_line);
-	if (options.version)
-		return sp_console_print_version();
+	code = sp_console_parse(&run_line, "run", argc, argv, &options, &words,
+				&n);
+	if (code >= 0)
+		return code;
 	if (!n)
 		return sp_console_fail_usage("run needs a program", "run");
 	options.rss |= options.rss_at_peak;

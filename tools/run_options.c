@@ -78,7 +78,7 @@ static const struct sp_argument arguments[] = {
 	     "do not put the names of functions into the profiles at\n"
 	     "the end"),
 	FLAG("quiet", quiet, "say nothing at the end"),
-	SP_ARGUMENTS_ABOUT(struct run_options),
+	{0},
 };
 
 static const struct sp_argument_group group = {NULL, arguments,
@@ -124,6 +124,7 @@ const struct sp_command_line run_line = {
 			SP_ARGUMENT_PART(struct run_options, sampling_group,
 					 sampling),
 			{&group, 0},
+			{&sp_arguments_about, 0},
 			{0}},
 	.ending = "Exit status: that of the program; 2 usage, 126 if it cannot "
 		  "be run or profiled,\n"

@@ -20,8 +20,6 @@ struct run_options {
 	bool rss_at_peak;
 	bool no_symbols;
 	bool quiet;
-	bool help;    /* asked for; nothing else counts */
-	bool version; /* likewise */
 };
 
 /* Set the environment variables of the program by the options, but for labels.

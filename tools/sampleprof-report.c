@@ -259,14 +259,14 @@ static int run_export(int argc, char **argv)
 {
 	struct sp_export_request request;
 	struct sp_error err;
+	int code;
 
-	if (sp_export_options_parse(argc, argv, &request, &err) < 0)
-		return sp_console_fail_usage(err.message, "export");
+	code = sp_console_parsed(
+		sp_export_options_parse(argc, argv, &request, &err), &err,
+		&sp_export_line, "export");
+	if (code >= 0)
+		return code;
 	request.question.weigh = sp_resident_weigh;
-	if (request.help)
-		return sp_console_print_help(&sp_export_line);
-	if (request.version)
-		return sp_console_print_version();
 	if (strcmp(request.output, "-") != 0)
 		return export_to_file(&request);
 	if (request.format->is_binary && isatty(STDOUT_FILENO))
@@ -285,13 +285,12 @@ static int run_symbolize(int argc, char **argv)
 	struct sp_symbolize_result result;
 	struct sp_error err;
 	FILE *out;
+	int code;
 
-	if (sp_symbolize_parse(argc, argv, &options, &err) < 0)
-		return sp_console_fail_usage(err.message, "symbolize");
-	if (options.help)
-		return sp_console_print_help(&sp_symbolize_line);
-	if (options.version)
-		return sp_console_print_version();
+	code = sp_console_parsed(sp_symbolize_parse(argc, argv, &options, &err),
+				 &err, &sp_symbolize_line, "symbolize");
+	if (code >= 0)
+		return code;
 	sp_console_begin_progress("symbolizing");
 	if (sp_symbolize(&options, fn, NULL, &result, &err) < 0)
 		return sp_console_fail_with(&err);
@@ -342,12 +341,10 @@ static int run_advise(int argc, char **argv)
 	int code, close_code;
 	FILE *out;
 
-	if (sp_advise_parse(argc, argv, &options, &err) < 0)
-		return sp_console_fail_usage(err.message, "advise");
-	if (options.help)
-		return sp_console_print_help(&sp_advise_line);
-	if (options.version)
-		return sp_console_print_version();
+	code = sp_console_parsed(sp_advise_parse(argc, argv, &options, &err),
+				 &err, &sp_advise_line, "advise");
+	if (code >= 0)
+		return code;
 	sp_text_set_ascii(!sp_console_is_utf8() && !options.json &&
 			  !options.csv);
 	if (!options.json && !options.csv)
@@ -443,11 +440,9 @@ static int run_gate(const struct gate_command *command, int argc, char **argv)
 	options.question.weigh = sp_resident_weigh;
 	if (r < 0)
 		code = fail_options(r, &err, command->name);
-	else if (options.help)
-		code = sp_console_print_help(command->line);
-	else if (options.version)
-		code = sp_console_print_version();
 	else
+		code = sp_console_parsed(r, &err, command->line, command->name);
+	if (code < 0)
 		code = command->once(&options);
 	sp_gate_options_done(&options);
 	return code;
@@ -555,13 +550,12 @@ static int run_report(int argc, char **argv)
 	struct sp_options options;
 	const char *nearest;
 	struct sp_error err;
+	const int r = sp_options_parse(argc, argv, &options, &err);
 
-	if (sp_options_parse(argc, argv, &options, &err) < 0)
+	if (r < 0)
 		return fail_report(&err, argc, argv);
-	if (options.help)
-		return sp_console_print_help(&sp_report_line);
-	if (options.version)
-		return sp_console_print_version();
+	if (r)
+		return sp_console_parsed(r, &err, &sp_report_line, "report");
 	options.question.weigh = sp_resident_weigh;
 	if (is_command(options.files[0]))
 		return fail_late(options.files[0]);

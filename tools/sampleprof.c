@@ -109,20 +109,15 @@ static int run_help(char *name, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct help_options options = {0};
 	const char *const *words;
-	struct sp_error err;
 	size_t n;
+	int code;
 
 	sp_console_init(SP_COMMAND_PROGRAM);
 	sp_text_set_ascii(!sp_console_is_utf8());
-	if (sp_arguments_parse(&help_line, argc, argv, &options, &words, &n,
-			       &err) < 0)
-		return sp_console_fail_usage(err.message, "");
-	if (options.help)
-		return sp_console_print_help(&help_line);
-	if (options.version)
-		return sp_console_print_version();
+	code = sp_console_parse(&help_line, "", argc, argv, NULL, &words, &n);
+	if (code >= 0)
+		return code;
 	if (!n) {
 		sp_arguments_print_help(stderr, &help_line, SP_COMMAND_PROGRAM);
 		return EXIT_USAGE;

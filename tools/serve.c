@@ -31,14 +31,12 @@ int run_serve(int argc, char **argv)
 	const char *const *words;
 	struct sp_error err;
 	size_t n;
+	int code;
 
-	if (sp_arguments_parse(&serve_line, argc, argv, &options, &words, &n,
-			       &err) < 0)
-		return sp_console_fail_usage(err.message, "serve");
-	if (options.help)
-		return sp_console_print_help(&serve_line);
-	if (options.version)
-		return sp_console_print_version();
+	code = sp_console_parse(&serve_line, "serve", argc, argv, &options,
+				&words, &n);
+	if (code >= 0)
+		return code;
 	if (n > 1)
 		return sp_console_fail_usage("serve takes one directory",
 					     "serve");

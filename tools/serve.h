@@ -8,6 +8,4 @@
 struct serve_options {
 	const char *listen; /* NULL: not said */
 	uint64_t keep_ns;
-	bool help;    /* asked for; nothing else counts */
-	bool version; /* likewise */
 };

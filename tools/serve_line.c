@@ -16,7 +16,7 @@ static const struct sp_argument arguments[] = {
 	 offsetof(struct serve_options, keep_ns),
 	 "how long /metrics shows a process that has ended; 10m\n"
 	 "by default"},
-	SP_ARGUMENTS_ABOUT(struct serve_options)};
+	{0}};
 
 static int refuse_in_serve(const char *name, struct sp_error *err)
 {
@@ -47,7 +47,9 @@ const struct sp_command_line serve_line = {
 		"what was allocated\n"
 		"meanwhile. There is no password: whoever reaches the address "
 		"reads the profiles.\n",
-	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
+	.parts = (const struct sp_argument_part[]){{&group, 0},
+						   {&sp_arguments_about, 0},
+						   {0}},
 	.ending = "Exit status: 0 interrupted, 1 error, 2 usage.\n",
 	.refuse = refuse_in_serve,
 };

@@ -23,8 +23,6 @@ struct sp_advise_options {
 	double error;   /* wanted: half an interval, relative; in (0, 1) */
 	uint64_t top;   /* functions to give it to, >= 1 */
 	bool json, csv; /* not both */
-	bool help;      /* asked for; nothing else counts */
-	bool version;   /* likewise */
 };
 
 /* As sp_options_parse(). */

@@ -54,14 +54,8 @@ static const struct sp_argument arguments[] = {
 	{0},
 };
 
-static const struct sp_argument other_arguments[] = {
-	SP_ARGUMENTS_ABOUT(struct sp_advise_options)};
-
 static const struct sp_argument_group group = {"What is wanted", arguments,
 					       NULL};
-static const struct sp_argument_group other_group = {NULL, other_arguments,
-						     NULL};
-
 const struct sp_command_line sp_advise_line = {
 	.forms = "advise [OPTION]... FILE",
 	.about = "Show which sampling period a program needs, from one "
@@ -73,7 +67,7 @@ const struct sp_command_line sp_advise_line = {
 			{&group, 0},
 			{&sp_options_symbols,
 			 offsetof(struct sp_advise_options, symbols)},
-			{&other_group, 0},
+			{&sp_arguments_about, 0},
 			{0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage, 4 too few samples "
 		  "to tell.\n",

@@ -173,13 +173,29 @@ bool sp_argument_duration(void *field, const char *text)
 /* A process has one command line. */
 static bool wants_all;
 
-bool sp_argument_help_all(void *field, const char *text)
+static bool take_about(void *part, const char *text)
 {
+	(void)part;
 	(void)text;
-	wants_all = true;
-	*(bool *)field = true;
 	return true;
 }
+
+static bool take_help_all(void *part, const char *text)
+{
+	wants_all = true;
+	return take_about(part, text);
+}
+
+static const struct sp_argument about[] = {
+	{"help", 0, NULL, NULL, take_about, 0, "this text"},
+	{"help-all", 0, NULL, NULL, take_help_all, 0,
+	 "the same with all options"},
+	{"version", 0, NULL, NULL, take_about, 0, "the version"},
+	{0},
+};
+
+const struct sp_argument_group sp_arguments_about = {NULL, about, NULL};
+const struct sp_argument_group sp_arguments_alone = {"Options", about, NULL};
 
 /* The word of the option's list that a mistyped value was meant to be, or
  * NULL. */
@@ -227,12 +243,14 @@ static int take_option(const struct table *table, size_t i, void *options,
 	return 0;
 }
 
-/* Is it one of SP_ARGUMENTS_ABOUT? */
-static bool is_about(const struct sp_argument *argument)
+/* SP_ARGUMENTS_HELP, SP_ARGUMENTS_VERSION; 0: neither. */
+static int about_of(const struct sp_argument *argument)
 {
-	return strcmp(argument->name, "help") == 0 ||
-	       strcmp(argument->name, "help-all") == 0 ||
-	       strcmp(argument->name, "version") == 0;
+	if (argument == &about[2])
+		return SP_ARGUMENTS_VERSION;
+	return argument == &about[0] || argument == &about[1]
+		       ? SP_ARGUMENTS_HELP
+		       : 0;
 }
 
 static int take_all(const struct sp_command_line *line,
@@ -259,7 +277,7 @@ static int take_all(const struct sp_command_line *line,
 			line->note(options, table->known[i],
 				   table->known[i]->takes ? optarg : NULL);
 		if (!r)
-			r = is_about(table->known[i]);
+			r = about_of(table->known[i]);
 	}
 	return r;
 }
@@ -381,8 +399,7 @@ void sp_arguments_print_help(FILE *out, const struct sp_command_line *line,
 			fprintf(out, "\n%s:\n", part->group->title);
 		for (const struct sp_argument *k = part->group->option; k->name;
 		     k++)
-			if (k->help &&
-			    (wants_all || k->take != sp_argument_help_all))
+			if (k->help && (wants_all || k->take != take_help_all))
 				print_option(out, k);
 	}
 	fprintf(out, "\n%s", line->ending);

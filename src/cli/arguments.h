@@ -39,29 +39,10 @@ bool sp_argument_text(void *field, const char *text);
 bool sp_argument_number(void *field, const char *text);
 bool sp_argument_duration(void *field, const char *text);
 
-/* --help-all: as --help, the bool at the field, but all of it is shown. */
-bool sp_argument_help_all(void *field, const char *text);
-
 /* An option without a value: the bool `member` of a `type` becomes true. */
 #define SP_ARGUMENT_FLAG(type, name, member, help)                             \
 	{                                                                      \
 		name, 0, NULL, NULL, NULL, offsetof(type, member), help        \
-	}
-
-/* The last options of a command, and the end of them: the bools `help` and
- * `version` of a `type`. */
-#define SP_ARGUMENTS_ABOUT(type)                                               \
-	SP_ARGUMENT_FLAG(type, "help", help, "this text"),                     \
-		{"help-all",                                                   \
-		 0,                                                            \
-		 NULL,                                                         \
-		 NULL,                                                         \
-		 sp_argument_help_all,                                         \
-		 offsetof(type, help),                                         \
-		 "the same with all options"},                                 \
-		SP_ARGUMENT_FLAG(type, "version", version, "the version"),     \
-	{                                                                      \
-		0                                                              \
 	}
 
 /* The i-th word of a fixed list, from 0; NULL behind the last. */
@@ -79,6 +60,15 @@ struct sp_argument_group {
 					   * name */
 	const struct sp_argument_values *values; /* likewise; or NULL */
 };
+
+/* The last options of every command: --help, --help-all and --version; and the
+ * same of a command that has no others. */
+extern const struct sp_argument_group sp_arguments_about;
+extern const struct sp_argument_group sp_arguments_alone;
+
+/* What sp_arguments_parse() returns after the first two, and after the last. */
+#define SP_ARGUMENTS_HELP    1
+#define SP_ARGUMENTS_VERSION 2
 
 struct sp_argument_part {
 	const struct sp_argument_group *group;
@@ -118,9 +108,9 @@ struct sp_command_line {
 /*
  * Fill `options`; options may stand behind other words.  Then *ret_words are
  * the other words, in their order, borrowed from argv, which is reordered, and
- * *ret_n is their number.  0; 1 after --help or --version, behind which nothing
- * is looked at; -EINVAL and *err, whose message says what is wrong and what
- * would be right; -ENOMEM and *err.
+ * *ret_n is their number.  0; SP_ARGUMENTS_HELP or SP_ARGUMENTS_VERSION, behind
+ * which nothing is looked at; -EINVAL and *err, whose message says what is
+ * wrong and what would be right; -ENOMEM and *err.
  */
 int sp_arguments_parse(const struct sp_command_line *line, int argc,
 		       char **argv, void *options,

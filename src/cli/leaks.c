@@ -45,14 +45,8 @@ static const struct sp_argument arguments[] = {
 static const struct sp_argument_values values[] = {
 	{"granularity", sp_granularity_word}, {0}};
 
-static const struct sp_argument other_arguments[] = {
-	SP_ARGUMENTS_ABOUT(struct sp_leaks_options)};
-
 static const struct sp_argument_group group = {"What is judged", arguments,
 					       values};
-static const struct sp_argument_group other_group = {NULL, other_arguments,
-						     NULL};
-
 #define PART(group, member)                                                    \
 	SP_ARGUMENT_PART(struct sp_leaks_options, group, member)
 
@@ -94,7 +88,7 @@ const struct sp_command_line sp_leaks_line = {
 			PART(sp_options_filter, question),
 			PART(sp_options_functions, symbols),
 			PART(sp_options_symbols, symbols),
-			{&other_group, 0},
+			{&sp_arguments_about, 0},
 			{0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage. For CI: check "
 		  "--limit leak_rate=SIZE.\n",

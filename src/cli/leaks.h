@@ -22,8 +22,6 @@ struct sp_leaks_options {
 	enum sp_granularity granularity;
 	uint64_t top;   /* sites of each kind; 0: all */
 	bool json, csv; /* not both */
-	bool help;      /* asked for; nothing else counts */
-	bool version;   /* likewise */
 };
 
 /* As sp_options_parse(). */

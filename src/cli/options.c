@@ -218,11 +218,6 @@ static const struct sp_argument_values report_values[] = {
 const struct sp_argument_group sp_options_report = {
 	"What to show", report_arguments, report_values};
 
-static const struct sp_argument other_arguments[] = {
-	SP_ARGUMENTS_ABOUT(struct sp_options)};
-
-static const struct sp_argument_group other = {NULL, other_arguments, NULL};
-
 /* Options of an export. */
 static int refuse_in_report(const char *name, struct sp_error *err)
 {
@@ -306,7 +301,7 @@ const struct sp_command_line sp_report_line = {
 			{&sp_options_report, 0},
 			PART(sp_options_functions, symbols),
 			PART(sp_options_symbols, symbols),
-			{&other, 0},
+			{&sp_arguments_about, 0},
 			{0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n"
 		  "To record a profile: sampleprof run PROGRAM\n",

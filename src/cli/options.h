@@ -81,8 +81,6 @@ struct sp_options {
 	bool no_pager;
 	/* No next command is proposed: the profile is of no file. */
 	bool no_next;
-	bool help;    /* asked for; nothing else counts */
-	bool version; /* likewise */
 };
 
 /*

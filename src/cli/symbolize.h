@@ -18,8 +18,6 @@ struct sp_symbolize_options {
 	struct sp_moved_module *moved;  /* of --module; never freed */
 	const struct sp_rights *rights; /* of --user; NULL: it is not given */
 	uint64_t timeout_ns;            /* of --timeout */
-	bool help;                      /* asked for; nothing else counts */
-	bool version;                   /* likewise */
 };
 
 /* As sp_options_parse(). */

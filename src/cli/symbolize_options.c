@@ -67,12 +67,6 @@ static const struct sp_argument output_arguments[] = {
 static const struct sp_argument_group output_group = {"How to write",
 						      output_arguments, NULL};
 
-static const struct sp_argument other_arguments[] = {
-	SP_ARGUMENTS_ABOUT(struct sp_symbolize_options)};
-
-static const struct sp_argument_group other_group = {NULL, other_arguments,
-						     NULL};
-
 const struct sp_command_line sp_symbolize_line = {
 	.forms = "symbolize [OPTION]... FILE -o OUT",
 	.brief = "Copy a profile and put the names of its functions into the "
@@ -106,7 +100,7 @@ const struct sp_command_line sp_symbolize_line = {
 			{&output_group, 0},
 			SP_ARGUMENT_PART(struct sp_symbolize_options,
 					 sp_options_symbols, symbols),
-			{&other_group, 0},
+			{&sp_arguments_about, 0},
 			{0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
 };

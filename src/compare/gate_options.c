@@ -98,9 +98,6 @@ static const struct sp_argument diff_arguments[] = {
 	{0},
 };
 
-static const struct sp_argument other_arguments[] = {
-	SP_ARGUMENTS_ABOUT(struct sp_gate_options)};
-
 static const char *format_word(size_t i)
 {
 	return sp_check_formats[i].name;
@@ -119,9 +116,6 @@ static const struct sp_argument_group check_group = {
 	"How to check", check_arguments, check_values};
 static const struct sp_argument_group diff_group = {"What to show",
 						    diff_arguments, NULL};
-static const struct sp_argument_group other_group = {NULL, other_arguments,
-						     NULL};
-
 static void describe_formats(FILE *out)
 {
 	fputs("\nFormats:\n", out);
@@ -193,7 +187,7 @@ const struct sp_command_line sp_check_line = {
 			{&check_group, 0},
 			PART(sp_options_functions, symbols),
 			PART(sp_options_symbols, symbols),
-			{&other_group, 0},
+			{&sp_arguments_about, 0},
 			{0}},
 	.ending = "Exit status: 0 passed, 1 error, 2 usage, 3 a limit is "
 		  "exceeded, 4 cannot tell.\n",
@@ -239,7 +233,7 @@ const struct sp_command_line sp_diff_line = {
 			{&diff_group, 0},
 			PART(sp_options_functions, symbols),
 			PART(sp_options_symbols, symbols),
-			{&other_group, 0},
+			{&sp_arguments_about, 0},
 			{0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
 };

@@ -53,8 +53,6 @@ struct sp_gate_options {
 	bool json;
 	bool csv;
 	bool no_pager;
-	bool help;
-	bool version;
 	/* as they were written */
 	struct sp_words limit_words;
 	struct sp_words limit_files;

@@ -30,8 +30,6 @@ struct sp_export_request {
 	const char *const *files;
 	size_t n_files;     /* at least 1 */
 	const char *output; /* path; "-": standard output */
-	bool help;          /* asked for; nothing else counts */
-	bool version;       /* likewise */
 };
 
 /*

@@ -53,11 +53,6 @@ static const struct sp_argument export_arguments[] = {
 static const struct sp_argument_group how_to_write = {"How to write",
 						      export_arguments, NULL};
 
-static const struct sp_argument other_arguments[] = {
-	SP_ARGUMENTS_ABOUT(struct sp_export_request)};
-
-static const struct sp_argument_group other = {NULL, other_arguments, NULL};
-
 static int refuse_in_export(const char *name, struct sp_error *err)
 {
 	return sp_options_are(&sp_options_report, name)
@@ -116,7 +111,7 @@ const struct sp_command_line sp_export_line = {
 			PART(sp_options_method, question),
 			PART(sp_options_functions, symbols),
 			PART(sp_options_symbols, symbols),
-			{&other, 0},
+			{&sp_arguments_about, 0},
 			{0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
 	.listed_word = 1,

@@ -152,7 +152,7 @@ static const struct sp_argument arguments[] = {
 	{"backlog", 0, "SIZE", "a size from 1M on", take_backlog, 0,
 	 "for watch: disk limit of profiles that were deleted\n"
 	 "while the database was away (1G)"},
-	SP_ARGUMENTS_ABOUT(struct sp_fleet_options),
+	{0},
 };
 
 static const struct sp_argument_group group = {"Options of all of them",
@@ -221,7 +221,9 @@ const struct sp_command_line sp_fleet_line = {
 		 "by label, host and time, with the options and the intervals "
 		 "of report, export,\n"
 		 "diff and check. A profile that is added twice counts once.\n",
-	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
+	.parts = (const struct sp_argument_part[]){{&group, 0},
+						   {&sp_arguments_about, 0},
+						   {0}},
 	.ending = "Other options are those of the command: `sampleprof help "
 		  "report`, `export`,\n"
 		  "`diff` or `check`. In diff and check a process is a run, so "
@@ -256,12 +258,13 @@ static const struct action *find_action(const char *word, struct sp_error *err)
 
 /* ---- whose option is it? ---- */
 
-/* One of ours: *ret_takes, whether a value follows as a word of its own. */
-static bool is_own(const char *word, bool has_base, bool *ret_takes)
+/* One of these: *ret_takes, whether a value follows as a word of its own. */
+static bool is_one(const char *word, const struct sp_argument *a, bool has_base,
+		   bool *ret_takes)
 {
 	if (strncmp(word, "--", 2) != 0)
 		return false;
-	for (const struct sp_argument *a = arguments; a->name; a++) {
+	for (; a->name; a++) {
 		const size_t n = strlen(a->name);
 
 		if (strncmp(word + 2, a->name, n) != 0 ||
@@ -272,6 +275,12 @@ static bool is_own(const char *word, bool has_base, bool *ret_takes)
 		return true;
 	}
 	return false;
+}
+
+static bool is_own(const char *word, bool has_base, bool *ret_takes)
+{
+	return is_one(word, arguments, has_base, ret_takes) ||
+	       is_one(word, sp_arguments_about.option, has_base, ret_takes);
 }
 
 /* Words of the command line, in two lists. */

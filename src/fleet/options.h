@@ -31,8 +31,6 @@ struct sp_fleet_options {
 	/* For watch, as in struct sp_watch_options. */
 	uint64_t interval_ns, running_ns, backlog_bytes;
 	bool has_watch; /* one of these was given */
-	bool help;      /* asked for; nothing else counts */
-	bool version;   /* likewise */
 	/* The remaining arguments, for the command: argv[0], the options that
 	 * are not the fleet's own, and "fleet" in place of each file that the
 	 * command needs.  Owned (free()). */

@@ -74,9 +74,6 @@ static const struct sp_argument arguments[] = {
 	{0},
 };
 
-static const struct sp_argument other_arguments[] = {
-	SP_ARGUMENTS_ABOUT(struct sp_lab_options)};
-
 static const char *workload_word(size_t i)
 {
 	return sp_lab_workloads[i].name;
@@ -92,9 +89,6 @@ static const struct sp_argument_values values[] = {
 
 static const struct sp_argument_group group = {"What to try", arguments,
 					       values};
-static const struct sp_argument_group other_group = {NULL, other_arguments,
-						     NULL};
-
 static void describe_options(FILE *out)
 {
 	fputs("\nWorkloads:\n", out);
@@ -139,7 +133,7 @@ const struct sp_command_line sp_lab_line = {
 			{&group, 0},
 			{&sp_options_symbols,
 			 offsetof(struct sp_lab_options, symbols)},
-			{&other_group, 0},
+			{&sp_arguments_about, 0},
 			{0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
 };

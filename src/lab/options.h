@@ -18,8 +18,6 @@ struct sp_lab_options {
 	const char *strategy; /* one; NULL: all */
 	const char *site;     /* what tables are about; NULL: see the trace */
 	bool json;
-	bool help;    /* asked for; nothing else counts */
-	bool version; /* likewise */
 };
 
 /* argv[0] is the program.  As sp_options_parse(), or -ENOMEM. */

@@ -113,7 +113,6 @@ struct sp_rss_options {
 	enum sp_granularity granularity;             /* what a site is */
 	const struct sp_symbolizer_options *symbols; /* or NULL */
 	bool json;
-	bool help, version; /* asked for; nothing else counts */
 };
 
 /* 0 and *ret; negative errno and *err.  If the profile cannot be read, this is

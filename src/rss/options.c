@@ -52,7 +52,7 @@ static const struct sp_argument arguments[] = {
 	 "peak, or at the snapshot of that name"},
 	SP_ARGUMENT_FLAG(struct sp_rss_options, "json", json,
 			 "everything as JSON"),
-	SP_ARGUMENTS_ABOUT(struct sp_rss_options),
+	{0},
 };
 
 static const struct sp_argument_group group = {"Options", arguments, values};
@@ -68,7 +68,9 @@ const struct sp_command_line sp_rss_line = {
 		 "goes on meanwhile. For the FILE of a process that has ended, "
 		 "show the rows that\n"
 		 "`run --rss` put into it.\n",
-	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
+	.parts = (const struct sp_argument_part[]){{&group, 0},
+						   {&sp_arguments_about, 0},
+						   {0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
 };
 

@@ -83,9 +83,9 @@ TEST(help)
 	char *text = NULL;
 	size_t n;
 	FILE *out = open_memstream(&text, &n);
-	bool help;
 
-	assert_true(sp_argument_help_all(&help, NULL));
+	assert_string_equal(sp_arguments_about.option[1].name, "help-all");
+	assert_true(sp_arguments_about.option[1].take(NULL, NULL));
 	sp_arguments_print_help(out, &sp_export_line, "sampleprof-report");
 	fclose(out);
 	for (const struct sp_export_format *f = sp_export_formats; f->name;

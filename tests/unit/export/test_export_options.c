@@ -60,8 +60,8 @@ TEST(what_is_set)
 	assert_int_equal(o.n_files, 1);
 	o = good("csv -ob -focus=a x");
 	assert_string_equal(o.question.filter.text[SP_FILTER_FOCUS], "a");
-	assert_true(good("--help").help);
-	assert_true(good("--version").version);
+	assert_int_equal(parse("--help", &o), SP_ARGUMENTS_HELP);
+	assert_int_equal(parse("--version", &o), SP_ARGUMENTS_VERSION);
 }
 
 TEST(what_is_refused)
