@@ -2,7 +2,6 @@
 #include "base/deputy.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "cli/advise.h"
-#include "stats/estimate.h"
 #include "text/json.h"
 #include "text/lines.h"
 #include "text/table.h"

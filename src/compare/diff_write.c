@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
-#include <math.h>
 
 #include "compare/diff.h"
 #include "text/figures.h"

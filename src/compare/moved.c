@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The path without its frames that may be inlined; a repeated one is one. */
 static int add_kind(struct sp_moved *m, struct sp_intern *kinds,

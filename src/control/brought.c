@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/brought.h"
-#include "base/patience.h"
 #include "base/proc.h"
 #include "base/served.h"
 #include "control/mapped.h"

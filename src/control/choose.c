@@ -4,13 +4,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "control/seize.h"
 #include "control/threads.h"
 #include "base/clock.h"
-#include "base/proc.h"
 
 /* How long to wait for the main thread, and then for the others after the last
  * one was asked. */

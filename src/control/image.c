@@ -7,12 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "control/image_inner.h"
 #include "control/library.h"
-#include "base/patience.h"
 #include "base/proc.h"
 #include "base/served.h"
 #include "control/dynsym.h"

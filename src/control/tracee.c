@@ -11,7 +11,6 @@
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "control/frames.h"
 #include "control/seize.h"

@@ -2,7 +2,6 @@
 #include "export/export.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <string.h>
 
 #include "export/format.h"

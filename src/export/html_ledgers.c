@@ -2,7 +2,6 @@
 #include "export/html_ledgers.h"
 
 #include "report/ledgers.h"
-#include "text/text.h"
 
 static void put_row(struct sp_json *json, const struct sp_ledger_row *row)
 {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 
 #include "base/array.h"
 #include "base/saturate.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows with a time, other than samples: resident memory, phases, snapshots. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "lab/other_estimators.h"
 
 #include <math.h>
-#include <stdbool.h>
 
 #include "lab/negbinom.h"
 #include "stats/special.h"

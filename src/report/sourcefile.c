@@ -2,7 +2,6 @@
 #include "report/sourcefile.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

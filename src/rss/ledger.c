@@ -3,7 +3,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/patience.h"
-#include "base/proc.h"
 #include "base/served.h"
 #include "control/launch.h"
 #include "control/mapped.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "report/callers.h"
 #include "rss/pins.h"

@@ -2,13 +2,11 @@
 #include "rss/stored.h"
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 #include <jansson.h>
 
 #include "read/load.h"
-#include "text/style.h"
 #include "text/text.h"
 #include "text/lack.h"
 

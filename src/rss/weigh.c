@@ -2,10 +2,8 @@
 #include "rss/weigh.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <jansson.h>
 

@@ -8,7 +8,6 @@
 #include "stats/leaks.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "model/walk.h"

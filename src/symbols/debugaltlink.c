@@ -5,7 +5,6 @@
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <unistd.h>
 
 #include "symbols/elffile.h"

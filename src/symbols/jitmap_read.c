@@ -2,7 +2,6 @@
 /* Parse the files of runtimes, which are untrusted, into entries. */
 #include <ctype.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "text/style.h"
 
-#include <string.h>
-
 #include "text/text.h"
 
 static bool has_colours;

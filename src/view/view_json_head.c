@@ -4,8 +4,6 @@
 #include "view/view_json_head.h"
 #include "view/view.h"
 
-#include <math.h>
-
 #include <inttypes.h>
 
 void sp_view_json_exact(struct sp_json *json, uint64_t bytes, uint64_t objects)

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/parse.h"
 #include "report/phases.h"
 #include "report/question.h"
 #include "text/figures.h"
