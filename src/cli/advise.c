@@ -378,7 +378,7 @@ static int write_advice(FILE *out, const struct sp_aggregate *aggregate,
 	*ret_can_tell = sp_advise_can_tell(advice);
 	r = sp_advise_write(out, advice);
 	sp_advise_free(advice);
-	return r < 0 ? sp_error_set(err, r, NULL, "not enough memory") : 0;
+	return r < 0 ? sp_error_memory(err, NULL) : 0;
 }
 
 int sp_advise_print(FILE *out, const struct sp_profile *profile,

@@ -293,11 +293,11 @@ static int take_anywhere(const struct sp_command_line *line,
 	int r;
 
 	if (set && !strict)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	unsetenv("POSIXLY_CORRECT");
 	r = take_all(line, table, argc, argv, options, err);
 	if (strict && setenv("POSIXLY_CORRECT", strict, 1) < 0)
-		r = sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		r = sp_error_memory(err, NULL);
 	free(strict);
 	return r;
 }
@@ -311,7 +311,7 @@ int sp_arguments_parse(const struct sp_command_line *line, int argc,
 	int r = table_init(&table, line);
 
 	if (r < 0)
-		sp_error_set(err, r, NULL, "not enough memory");
+		sp_error_memory(err, NULL);
 	else
 		r = take_anywhere(line, &table, argc, argv, options, err);
 	table_done(&table);

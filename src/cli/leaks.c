@@ -161,7 +161,7 @@ static int write_fitted(FILE *out, const struct sp_aggregate *aggregate,
 	sp_lines_begin_page();
 	sp_leaks_write_text(text, aggregate, sites, options);
 	r = sp_lines_close_page(out, text, &lines);
-	return r < 0 ? sp_error_set(err, r, NULL, "not enough memory") : 0;
+	return r < 0 ? sp_error_memory(err, NULL) : 0;
 }
 
 static int write_verdicts(FILE *out, const struct sp_aggregate *aggregate,

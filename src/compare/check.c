@@ -531,10 +531,7 @@ out:
 	if (r < 0) {
 		sp_check_free(check);
 		/* any other error has its sentence already */
-		return r == -ENOMEM ? sp_error_set(err, r, NULL,
-						   "not enough memory to "
-						   "compare")
-				    : r;
+		return r == -ENOMEM ? sp_error_memory(err, NULL) : r;
 	}
 	*ret_check = check;
 	return 0;

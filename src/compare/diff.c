@@ -131,8 +131,7 @@ int sp_diff_new(struct sp_pair *pair, enum sp_view view, double level,
 out:
 	if (r < 0) {
 		sp_diff_free(d);
-		return sp_error_set(err, r, NULL,
-				    "not enough memory to compare");
+		return sp_error_memory(err, NULL);
 	}
 	*ret_diff = d;
 	return 0;

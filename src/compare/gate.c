@@ -92,8 +92,7 @@ int sp_gate_diff(FILE *out, const struct sp_gate_options *o,
 		r = sp_diff_new(&s.pair, view, o->question.confidence, whole,
 				&diff, err);
 	if (r >= 0 && add_tables(diff, &s.pair, o) < 0)
-		r = sp_error_set(err, -ENOMEM, NULL,
-				 "not enough memory to compare");
+		r = sp_error_memory(err, NULL);
 	if (r >= 0)
 		write_diff(out, diff, o);
 	sp_diff_free(diff);
@@ -137,7 +136,7 @@ static int add_amount(struct sp_result *result, const struct sp_inputs *s,
 			sp_runs_mean(&runs, SP_SUMMARY_LEVEL);
 	}
 	free(only.has);
-	return r < 0 ? sp_error_set(err, r, NULL, "not enough memory") : 0;
+	return r < 0 ? sp_error_memory(err, NULL) : 0;
 }
 
 static bool has_amount(const struct sp_result *result, const char *name)
@@ -192,8 +191,7 @@ static int write_one(FILE *out, const struct sp_check_output *output,
 {
 	const int r = output->format->write(out, result);
 
-	return r < 0 ? sp_error_set(err, r, output->path, "not enough memory")
-		     : 0;
+	return r < 0 ? sp_error_memory(err, output->path) : 0;
 }
 
 static int open_to_append(const char *path, struct sp_error *err)
@@ -329,7 +327,7 @@ static int print_notes(FILE *out, const struct sp_pair *pair,
 		sp_caveats_done(&c);
 	if (text && sp_lines_close(out, text, &lines) < 0)
 		r = -ENOMEM;
-	return r < 0 ? sp_error_set(err, r, NULL, "not enough memory") : 0;
+	return r < 0 ? sp_error_memory(err, NULL) : 0;
 }
 
 static int print_update(FILE *out, struct sp_inputs *s, const char *path,
@@ -352,8 +350,7 @@ static int print_update(FILE *out, struct sp_inputs *s, const char *path,
 		return r;
 	if (add_tables(diff, &s->pair, &ten) < 0) {
 		sp_diff_free(diff);
-		return sp_error_set(err, -ENOMEM, NULL,
-				    "not enough memory to compare");
+		return sp_error_memory(err, NULL);
 	}
 	fputs("updated: ", out);
 	sp_text_print(out, path);

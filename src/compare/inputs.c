@@ -234,7 +234,7 @@ int sp_inputs_see_through(struct sp_inputs *s, struct sp_error *err)
 		r = sp_summary_see_through(s->old[i], &s->paths);
 	for (size_t i = 0; !r && i < s->n_new; i++)
 		r = sp_summary_see_through(s->new[i], &s->paths);
-	return r < 0 ? sp_error_set(err, r, NULL, "not enough memory") : 0;
+	return r < 0 ? sp_error_memory(err, NULL) : 0;
 }
 
 int sp_inputs_need(const struct sp_inputs *s, enum sp_view view,

@@ -280,9 +280,7 @@ static int take_view(struct taker *t, const struct sp_question *question,
 	if (r >= 0) {
 		r = take_of(t, view, aggregate);
 		if (r < 0)
-			sp_error_set(err, r, t->profile->path,
-				     "not enough memory for %zu call paths",
-				     aggregate->n_stacks);
+			sp_error_memory(err, t->profile->path);
 		sp_aggregate_free(aggregate);
 	}
 	sp_analysis_free(analysis);

@@ -23,16 +23,11 @@ struct views {
 	struct sp_error *err;
 };
 
-static int no_memory(const struct views *v)
-{
-	return sp_error_set(v->err, -ENOMEM, NULL,
-			    "not enough memory to compare");
-}
-
 static int add_diff(const struct views *v, const struct sp_diff_plan *plan)
 {
-	return sp_diff_add(v->diff, &v->inputs.pair, plan) < 0 ? no_memory(v)
-							       : 0;
+	return sp_diff_add(v->diff, &v->inputs.pair, plan) < 0
+		       ? sp_error_memory(v->err, NULL)
+		       : 0;
 }
 
 /* ---- functions, call paths, trees ---- */
@@ -122,7 +117,7 @@ static int find_wanted(const struct views *v, bool **ret)
 	struct sp_pattern *pattern = NULL;
 	int r = wants ? sp_pattern_new("REGEX", v->options->pattern, &pattern,
 				       v->err)
-		      : no_memory(v);
+		      : sp_error_memory(v->err, NULL);
 
 	for (uint32_t i = 0; r >= 0 && i < n; i++) {
 		const char *name = sp_paths_name(paths, i);
@@ -222,7 +217,7 @@ static int add_exact_sizes(const struct views *v)
 	size_t n = 0;
 
 	if (!table)
-		return no_memory(v);
+		return sp_error_memory(v->err, NULL);
 	table->n = 0;
 	for (size_t row = 0; row < SP_VIEW_SIZES_ROWS; row++) {
 		const struct sp_runs old = size_sum(pair->old.run[0], row);
@@ -233,7 +228,7 @@ static int add_exact_sizes(const struct views *v)
 		if (sp_diff_row_set(v->diff, &table->rows[n],
 				    sp_view_sizes_row_name(row).text, &old,
 				    &new) < 0)
-			return no_memory(v);
+			return sp_error_memory(v->err, NULL);
 		table->n = ++n;
 	}
 	return 0;
@@ -281,7 +276,7 @@ static int add_phases_of(const struct views *v, bool is_bytes)
 	const char *name;
 
 	if (!table)
-		return no_memory(v);
+		return sp_error_memory(v->err, NULL);
 	table->n = 0;
 	for (size_t i = 0; (name = phase_name(pair, i)); i++) {
 		struct sp_runs old, new;
@@ -292,7 +287,7 @@ static int add_phases_of(const struct views *v, bool is_bytes)
 				  &new) < 0 ||
 		    sp_diff_row_set(v->diff, &table->rows[i], name, &old,
 				    &new) < 0)
-			return no_memory(v);
+			return sp_error_memory(v->err, NULL);
 		table->n = i + 1;
 	}
 	return 0;
@@ -426,7 +421,7 @@ static int make_views(struct views *v)
 	/* once all functions have the names that they are compared by */
 	if (r >= 0 && o->granularity == SP_BY_MODULE &&
 	    sp_keys_modules(&v->inputs.paths, &v->as) < 0)
-		r = no_memory(v);
+		r = sp_error_memory(v->err, NULL);
 	return r < 0 ? r : add_all(v);
 }
 

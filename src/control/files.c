@@ -121,7 +121,7 @@ int sp_files_list(const char *dir, uint64_t since_unix_ns, struct sp_files *ret,
 	}
 	closedir(files);
 	if (r < 0)
-		return sp_error_set(err, r, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	if (ret->n)
 		qsort(ret->paths, ret->n, sizeof(*ret->paths), compare_paths);
 	return 0;

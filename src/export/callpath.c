@@ -264,9 +264,7 @@ int sp_callpaths_init(struct sp_callpaths *paths,
 	if (r >= 0)
 		return 0;
 	sp_callpaths_done(paths);
-	return sp_error_set(err, r, b.profile->path,
-			    "not enough memory for the frames of %zu stacks",
-			    b.profile->n_stacks);
+	return sp_error_memory(err, b.profile->path);
 }
 
 void sp_callpaths_done(struct sp_callpaths *paths)

@@ -116,9 +116,7 @@ int sp_export_collapsed_write(FILE *out, const struct sp_aggregate *aggregate,
 						 : acc.est_bytes);
 	}
 	if (r < 0)
-		sp_error_set(err, r, p->path,
-			     "not enough memory for %zu call stacks",
-			     aggregate->n_stacks);
+		sp_error_memory(err, p->path);
 	else
 		print_lines(out, &lines, sp_export_seed(p));
 	sp_intern_done(&lines.names);

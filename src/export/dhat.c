@@ -118,21 +118,13 @@ static int take_event(void *arg, enum sp_sample_event event,
 	return 0;
 }
 
-static int no_memory(const struct sp_profile *p, struct sp_error *err)
-{
-	return sp_error_set(err, -ENOMEM, p->path,
-			    "not enough memory for the call paths of %" PRIu64
-			    " samples",
-			    sp_profile_samples(p));
-}
-
 static int sum_up(struct document *d, struct sp_error *err)
 {
 	const struct sp_profile *p = d->profile;
 
 	d->points = calloc(d->paths.n_paths + 1, sizeof(*d->points));
 	if (!d->points)
-		return no_memory(p, err);
+		return sp_error_memory(err, p->path);
 	return sp_profile_walk(p, NULL, NULL, take_event, d, err);
 }
 

@@ -52,15 +52,6 @@ struct document {
 
 /* ---- what there is to say ---- */
 
-static int no_memory(const struct document *d, struct sp_error *err)
-{
-	return sp_error_set(err, -ENOMEM, d->profile->path,
-			    "not enough memory for a page of %" PRIu64
-			    " samples and %zu stacks",
-			    sp_profile_samples(d->profile),
-			    d->profile->n_stacks);
-}
-
 /* The report's default tail of a leak. */
 static int choose_tail(struct document *d, struct sp_error *err)
 {
@@ -196,7 +187,7 @@ static int prepare_document(struct document *d, struct sp_error *err)
 	d->timeline = calloc(SP_HTML_BINS_MAX + 1, sizeof(*d->timeline));
 	if (fold_document(d) < 0 || take_state(d) < 0 || find_places(d) < 0 ||
 	    !d->timeline)
-		return no_memory(d, err);
+		return sp_error_memory(err, d->profile->path);
 	r = sp_timeline(d->profile, &a->selection, &a->how, d->timeline,
 			SP_HTML_BINS_MAX + 1, err);
 	/* Of coarser bins every other edge is left, or fewer. */
@@ -554,7 +545,7 @@ int sp_export_html_write(FILE *out, const struct sp_aggregate *aggregate,
 	if (r >= 0) {
 		fputs(sp_html_asset_head, out);
 		if (put_document(&json, &d, options->base ? &base : NULL) < 0)
-			r = no_memory(&d, err);
+			r = sp_error_memory(err, d.profile->path);
 		fputs(sp_html_asset_tail, out);
 	}
 	document_done(&base);

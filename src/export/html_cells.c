@@ -306,10 +306,7 @@ int sp_html_cells_init(struct sp_html_cells *cells,
 	sp_intern_done(&kinds);
 	if (r < 0) {
 		sp_html_cells_done(cells);
-		return sp_error_set(err, r, p->path,
-				    "not enough memory for a page of %" PRIu64
-				    " samples",
-				    sp_profile_samples(p));
+		return sp_error_memory(err, p->path);
 	}
 	if (cells->n_kinds > SP_HTML_KINDS_MAX) {
 		sp_html_cells_done(cells);

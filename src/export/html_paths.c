@@ -156,9 +156,7 @@ int sp_html_paths_init(struct sp_html_paths *paths,
 	free(wanted);
 	if (r < 0) {
 		sp_html_paths_done(paths);
-		sp_error_set(err, r, p->path,
-			     "not enough memory for a page of %zu stacks",
-			     p->n_stacks);
+		sp_error_memory(err, p->path);
 	}
 	return r;
 }

@@ -56,14 +56,6 @@ struct document {
 	size_t room;
 };
 
-static int no_memory(const struct document *d, struct sp_error *err)
-{
-	return sp_error_set(err, -ENOMEM, d->profile->path,
-			    "not enough memory for the tree of %" PRIu32
-			    " call paths",
-			    d->paths.n_paths);
-}
-
 static uint64_t rounded_value(double value)
 {
 	return value < 0x1p63 ? (uint64_t)(value + 0.5) : (uint64_t)1 << 63;
@@ -80,7 +72,7 @@ static int sum_up(const struct document *d, const struct sp_selection *births,
 	int r;
 
 	if (!bytes)
-		return no_memory(d, err);
+		return sp_error_memory(err, d->profile->path);
 	alive.view = view;
 	alive.at_ns = SP_NEVER;
 	alive.peak_ns = d->analysis->peak.rows_ns;
@@ -310,7 +302,8 @@ static int put_document(struct document *d, struct sp_error *err)
 	fputs("\ncmd: ", d->out);
 	sp_text_print(d->out, d->command);
 	fputs("\ntime_unit: ms\n", d->out);
-	return put_snapshots(d) < 0 ? no_memory(d, err) : 0;
+	return put_snapshots(d) < 0 ? sp_error_memory(err, d->profile->path)
+				    : 0;
 }
 
 static void hide_comments(char *text)
@@ -336,7 +329,7 @@ static int prepare_document(struct document *d,
 		d->sums[i] = calloc((size_t)d->paths.n_paths + 1,
 				    sizeof(*d->sums[i]));
 	if (!d->command || !d->points || !d->sums[0] || !d->sums[1])
-		return no_memory(d, err);
+		return sp_error_memory(err, d->profile->path);
 	hide_comments(d->command);
 	for (uint32_t i = 0; i < d->paths.n_texts; i++)
 		hide_comments(d->paths.texts[i]);

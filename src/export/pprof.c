@@ -554,10 +554,7 @@ int sp_export_pprof_write(FILE *out, const struct sp_aggregate *aggregate,
 	}
 	r = w.failed ? -ENOMEM : sp_proto_write_gzip(out, &w.out);
 	if (r < 0)
-		sp_error_set(err, r, w.profile->path,
-			     "not enough memory for a pprof profile of %zu "
-			     "samples",
-			     w.n_rows);
+		sp_error_memory(err, w.profile->path);
 	free(w.rows);
 	free(w.mappings);
 	sp_intern_done(&w.strings);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "export/rows.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -133,10 +132,7 @@ int sp_rows_new(const struct sp_analysis *analysis, struct sp_row **ret_rows,
 	}
 	if (!rows) {
 		free(items);
-		return sp_error_set(err, -ENOMEM, p->path,
-				    "not enough memory to sum up %" PRIu64
-				    " samples",
-				    sp_profile_samples(p));
+		return sp_error_memory(err, p->path);
 	}
 	*ret_n = sum_up(analysis, &inuse, items, n, rows);
 	*ret_rows = rows;

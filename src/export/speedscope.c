@@ -191,9 +191,7 @@ int sp_export_speedscope_write(FILE *out, const struct sp_aggregate *aggregate,
 	if (!w.error)
 		put_file(&w, parts, n);
 	if (w.error)
-		sp_error_set(err, w.error, a->profile->path,
-			     "not enough memory for %zu call stacks",
-			     a->profile->n_stacks);
+		sp_error_memory(err, a->profile->path);
 	sp_intern_done(&w.strings);
 	sp_intern_done(&w.functions);
 	sp_calls_done(&w.calls);

@@ -16,11 +16,7 @@
 #undef sp_fleet_load_fail_memory
 int sp_fleet_load_fail_memory(struct loader *l)
 {
-	return sp_error_set(l->err, -ENOMEM, l->db->path,
-			    "not enough memory for %zu samples of %zu "
-			    "processes: choose fewer with --label, --host, "
-			    "--from and --to",
-			    l->p->n_samples, l->p->n_parts);
+	return sp_error_memory(l->err, l->db->path);
 }
 
 int sp_fleet_load_fail_changed(struct loader *l)

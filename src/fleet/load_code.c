@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fleet/load_code.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,9 +28,7 @@ struct reader {
 
 static int fail_memory(struct reader *r)
 {
-	return sp_error_set(r->err, -ENOMEM, r->db->path,
-			    "not enough memory for the call stacks: choose "
-			    "fewer processes with --label or --host");
+	return sp_error_memory(r->err, r->db->path);
 }
 
 static uint64_t get_word(const unsigned char *p)

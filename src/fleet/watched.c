@@ -210,7 +210,7 @@ static int look_into(struct sp_watched_files *files, const char *dir,
 	if (files->n)
 		qsort(files->list, files->n, sizeof(*files->list),
 		      compare_files);
-	return r < 0 ? sp_error_set(err, r, NULL, "not enough memory") : 0;
+	return r < 0 ? sp_error_memory(err, NULL) : 0;
 }
 
 static void forget_missing(struct sp_watched_files *files, sp_watched_fn *gone,

@@ -84,6 +84,5 @@ int sp_profile_walk(const struct sp_profile *p, sp_sample_has_fn *has,
 	if (p->n_groups)
 		return p->read_again(p, pass_on, &choice, err);
 	r = walk_samples(p, has, has_arg, fn, arg);
-	return r == -ENOMEM ? sp_error_set(err, r, p->path, "not enough memory")
-			    : r;
+	return r == -ENOMEM ? sp_error_memory(err, p->path) : r;
 }

@@ -299,7 +299,7 @@ int sp_packfile_write_events(const struct sp_profile *profile,
 					moments, n, fn, arg)};
 	int r = -ENOMEM;
 
-	sp_error_set(err, r, profile->path, "not enough memory");
+	sp_error_memory(err, profile->path);
 	if (moments && t.packer)
 		r = sp_profile_walk(profile, NULL, NULL, pack_event, &t, err);
 	if (r >= 0)

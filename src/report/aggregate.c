@@ -466,9 +466,7 @@ int sp_aggregate_new_by(const struct sp_analysis *analysis,
 	}
 	if (r < 0) {
 		sp_aggregate_free(a);
-		return sp_error_set(err, r, analysis->profile->path,
-				    "not enough memory to sum up %zu stacks",
-				    analysis->profile->n_stacks);
+		return sp_error_memory(err, analysis->profile->path);
 	}
 	estimate_values(a);
 	qsort_r(a->stacks, a->n_stacks, sizeof(*a->stacks), compare_stacks, a);
@@ -493,8 +491,7 @@ int sp_aggregate_lifetimes(const struct sp_aggregate *aggregate,
 	functions = calloc(n_functions + 1, sizeof(*functions));
 	stacks = calloc(n_stacks + 1, sizeof(*stacks));
 	if (!each || !functions || !stacks) {
-		sp_error_set(err, r, a->profile->path,
-			     "not enough memory for %zu lifetimes", n_stacks);
+		sp_error_memory(err, a->profile->path);
 		goto out;
 	}
 	for (size_t i = 0; i < n_stacks; i++)

@@ -107,10 +107,7 @@ int sp_aggregate_label_with(struct sp_aggregate *aggregate,
 	free(wanted);
 	if (!r)
 		r = make_labels(aggregate);
-	return r ? sp_error_set(err, r, p->path,
-				"not enough memory for the names of %zu stacks",
-				p->n_stacks)
-		 : 0;
+	return r ? sp_error_memory(err, p->path) : 0;
 }
 
 /* To 32 bits: the last ones of a sum depend on the order in which it was summed
@@ -221,9 +218,7 @@ int sp_aggregate_drop(struct sp_aggregate *aggregate, double share,
 	size_t n_kept = 0, n_dropped = 0;
 
 	if (!dropped)
-		return sp_error_set(err, -ENOMEM,
-				    aggregate->analysis->profile->path,
-				    "not enough memory for %zu functions", n);
+		return sp_error_memory(err, aggregate->analysis->profile->path);
 	for (size_t i = 0; i < n; i++) {
 		if ((by_count ? all[i].cum_objects : all[i].cum_bytes) <
 			    least ||

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/analysis.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/bisect.h"
 #include "stats/adjust.h"
 #include "stats/percentile.h"
-
-static int no_memory(const struct sp_profile *profile, struct sp_error *err)
-{
-	return sp_error_set(err, -ENOMEM, profile->path,
-			    "not enough memory to sum up %zu samples",
-			    profile->n_samples);
-}
 
 static bool has_moment(enum sp_view view)
 {
@@ -168,7 +160,7 @@ static int answer_question(struct sp_analysis *a,
 	if (a->filter)
 		a->selection.keeps = sp_filter_keeps(a->filter);
 	if (sp_population_init(&a->population, p) < 0)
-		return no_memory(p, err);
+		return sp_error_memory(err, p->path);
 	a->how = (struct sp_estimation){.method = question->method,
 					.confidence = question->confidence,
 					.population = &a->population};
@@ -207,7 +199,7 @@ int sp_analysis_new_filtered(const struct sp_profile *profile,
 	int r;
 
 	if (!a)
-		return no_memory(profile, err);
+		return sp_error_memory(err, profile->path);
 	a->profile = filter ? sp_filter_profile(filter) : profile;
 	a->filter = filter;
 	r = answer_question(a, question, fallback, err);

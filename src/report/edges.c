@@ -214,10 +214,7 @@ static int make_edges(const struct sp_aggregate *aggregate, const bool *wants,
 	free(b.sayings);
 	if (r < 0) {
 		sp_edges_free(edges, n);
-		return sp_error_set(err, r, aggregate->analysis->profile->path,
-				    "not enough memory for the callers in %zu "
-				    "stacks",
-				    aggregate->n_stacks);
+		return sp_error_memory(err, aggregate->analysis->profile->path);
 	}
 	*ret_edges = edges;
 	*ret_n = n;
@@ -236,9 +233,7 @@ int sp_edges_match(const struct sp_aggregate *aggregate, const char *regex,
 	int r;
 
 	if (!wants)
-		return sp_error_set(err, -ENOMEM, path,
-				    "not enough memory for %zu functions",
-				    n_rows);
+		return sp_error_memory(err, path);
 	r = sp_pattern_new("REGEX", regex, &pattern, err);
 	for (size_t i = 0; i < n_rows && r >= 0; i++) {
 		const struct sp_aggregate_function *f =

@@ -345,9 +345,7 @@ static int place_frame(struct sp_filter *f, struct sp_frame frame,
 	struct place *place;
 
 	if (reserve_places(f) < 0)
-		return sp_error_set(err, -ENOMEM, f->profile.path,
-				    "not enough memory for %zu addresses",
-				    f->n_places);
+		return sp_error_memory(err, f->profile.path);
 	place = find_place(f, frame, &probe);
 	if (place) {
 		*ret_index = probe.position;
@@ -495,9 +493,7 @@ static int allocate_filter(struct sp_filter *f,
 	f->frames = calloc(n_frames + 1, sizeof(*f->frames));
 	if (f->profile.stacks && f->keeps && f->frames)
 		return 0;
-	return sp_error_set(err, -ENOMEM, profile->path,
-			    "not enough memory to filter %zu stacks",
-			    profile->n_stacks);
+	return sp_error_memory(err, profile->path);
 }
 
 int sp_filter_new(const struct sp_profile *profile,

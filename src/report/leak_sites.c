@@ -154,7 +154,7 @@ int sp_leak_sites_new(const struct sp_aggregate *aggregate, uint64_t from_ns,
 				    "a millisecond");
 	s = calloc(1, sizeof(*s));
 	if (!s)
-		return sp_error_set(err, r, p->path, "not enough memory");
+		return sp_error_memory(err, p->path);
 	r = sp_leaks_new(p, aggregate->row_of_stack, aggregate->n_functions,
 			 from_ns, to_ns, &s->leaks, err);
 	if (r >= 0 && make_sites(aggregate, s) < 0)

@@ -184,9 +184,7 @@ int sp_phases_new(const struct sp_analysis *analysis, bool of_view,
 	free(b.of_stretch);
 	if (r < 0) {
 		sp_phases_free(b.phases);
-		return sp_error_set(err, r, analysis->profile->path,
-				    "not enough memory for %zu phases",
-				    analysis->profile->n_stretches);
+		return sp_error_memory(err, analysis->profile->path);
 	}
 	*ret = b.phases;
 	return 0;

@@ -56,9 +56,7 @@ int sp_stats_init(struct sp_stats *stats, const struct sp_analysis *a,
 				   a->profile->period_bytes);
 	if (add_all(stats, a) < 0) {
 		sp_stats_done(stats);
-		return sp_error_set(err, -ENOMEM, a->profile->path,
-				    "not enough memory for %zu samples",
-				    a->profile->n_samples);
+		return sp_error_memory(err, a->profile->path);
 	}
 	for (unsigned int i = 0; i < SP_STATS_ENTRIES; i++)
 		if (stats->entries[i].all.samples)

@@ -309,10 +309,7 @@ int sp_tree_new(const struct sp_aggregate *aggregate, double share,
 	free(b.rows);
 	if (r < 0) {
 		sp_tree_free(b.tree);
-		return sp_error_set(err, r, a->profile->path,
-				    "not enough memory for the tree of %zu "
-				    "stacks",
-				    aggregate->n_stacks);
+		return sp_error_memory(err, a->profile->path);
 	}
 	*ret_tree = b.tree;
 	return 0;

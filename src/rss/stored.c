@@ -180,7 +180,7 @@ int sp_rss_print_stored(FILE *out, const struct sp_rss_options *options,
 	if (r < 0)
 		return r;
 	r = sp_ledgers_read(profile, &all);
-	r = r < 0 ? sp_error_set(err, r, NULL, "not enough memory")
+	r = r < 0 ? sp_error_memory(err, NULL)
 		  : print_one(out, &all, options, err);
 	sp_ledgers_free(&all);
 	sp_profile_free(profile);

@@ -107,7 +107,7 @@ static int weigh_then(const struct sp_ledger *l, struct sp_profile *p,
 		p->resident_at_ns =
 			l->why == SP_LEDGER_END ? SP_NEVER : l->time_ns;
 	if (r == -ENOMEM)
-		return sp_error_set(err, r, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	return r == 0 ? 0
 		      : sp_error_set(
 				err, r, p->path,
@@ -163,7 +163,7 @@ static int weigh_stored(const struct sp_moment *at, struct sp_profile *p,
 	int r = sp_ledgers_read(p, &all);
 
 	if (r < 0)
-		r = sp_error_set(err, r, NULL, "not enough memory");
+		r = sp_error_memory(err, NULL);
 	else if (!(found = find_ledger(&all, at)))
 		r = fail_without(&all, p, at, err);
 	else

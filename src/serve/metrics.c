@@ -549,7 +549,7 @@ int sp_metrics_read(struct sp_metrics *m, uint64_t now_unix_ns,
 		r = look_at(m, files.paths[i]);
 	forget_missing(m);
 	sp_files_free(&files);
-	return r < 0 ? sp_error_set(err, r, NULL, "not enough memory") : 0;
+	return r < 0 ? sp_error_memory(err, NULL) : 0;
 }
 
 bool sp_metrics_process(const struct sp_metrics *m, size_t i,

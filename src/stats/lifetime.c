@@ -5,7 +5,6 @@
  */
 #include "stats/lifetime.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -133,10 +132,7 @@ int sp_lifetimes(const struct sp_profile *profile,
 
 	lives = calloc(sp_alike_n(profile) + 1, sizeof(*lives));
 	if (!lives)
-		return sp_error_set(err, -ENOMEM, profile->path,
-				    "not enough memory for the lifetimes of "
-				    "%zu samples",
-				    profile->n_samples);
+		return sp_error_memory(err, profile->path);
 	births.view = SP_VIEW_ALLOC;
 	n = collect_lives(profile, &births, row_of_stack, n_rows, lives);
 	for (size_t i = 0; i < n_rows; i++)

@@ -101,9 +101,5 @@ int sp_peak(const struct sp_profile *profile,
 	if (r >= 0)
 		sp_peak_walk_end(births.walk, ret);
 	sp_peak_walk_destroy(births.walk);
-	return r == -ENOMEM ? sp_error_set(err, r, profile->path,
-					   "not enough memory for the peak of "
-					   "%" PRIu64 " samples",
-					   sp_profile_samples(profile))
-			    : r;
+	return r == -ENOMEM ? sp_error_memory(err, profile->path) : r;
 }

@@ -235,9 +235,7 @@ int sp_sums_new(const struct sp_profile *profile,
 		return 0;
 	}
 	sp_sums_free(sums, profile);
-	return sp_error_set(err, -ENOMEM, profile->path,
-			    "not enough memory for %zu samples",
-			    profile->n_samples);
+	return sp_error_memory(err, profile->path);
 }
 
 void sp_sums_free(struct sp_sums *sums, const struct sp_profile *profile)

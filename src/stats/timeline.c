@@ -186,10 +186,5 @@ int sp_timeline(const struct sp_profile *profile,
 			sp_class_sums_free(&tree[i]);
 	}
 	free(tree);
-	return r == -ENOMEM
-		       ? sp_error_set(err, r, profile->path,
-				      "not enough memory for a timeline of %zu "
-				      "points",
-				      n)
-		       : r;
+	return r == -ENOMEM ? sp_error_memory(err, profile->path) : r;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "view/view.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -65,8 +64,7 @@ int sp_view_csv_timeline(FILE *out, const struct sp_analysis *analysis,
 	int r;
 
 	if (!points)
-		return sp_error_set(err, -ENOMEM, p->path,
-				    "not enough memory for a timeline");
+		return sp_error_memory(err, p->path);
 	r = sp_timeline(p, &analysis->selection, &analysis->how, points, n,
 			err);
 	if (r < 0) {

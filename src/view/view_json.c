@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "view/view.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -338,13 +337,6 @@ static void put_document(struct sp_json *json, const struct document *d)
 	putc('\n', json->out);
 }
 
-static int no_memory(const struct sp_profile *p, struct sp_error *err)
-{
-	return sp_error_set(err, -ENOMEM, p->path,
-			    "not enough memory for %zu settings and a timeline",
-			    p->n_infos);
-}
-
 static int prepare_document(struct document *d, unsigned int version,
 			    struct sp_error *err)
 {
@@ -353,7 +345,7 @@ static int prepare_document(struct document *d, unsigned int version,
 
 	d->infos = sort_infos(a->profile);
 	if (!d->infos)
-		return no_memory(a->profile, err);
+		return sp_error_memory(err, a->profile->path);
 	r = sp_json_frames_new(d->aggregate, d->aggregate->n_stacks, version,
 			       &d->frames, err);
 	if (r >= 0)
@@ -366,7 +358,7 @@ static int prepare_document(struct document *d, unsigned int version,
 		return r;
 	d->timeline = calloc(SP_VIEW_TIMELINE_POINTS, sizeof(*d->timeline));
 	if (!d->timeline)
-		return no_memory(a->profile, err);
+		return sp_error_memory(err, a->profile->path);
 	return sp_timeline(a->profile, &a->selection, &a->how, d->timeline,
 			   SP_VIEW_TIMELINE_POINTS, err);
 }

@@ -112,7 +112,5 @@ int sp_view_peek_print(FILE *out, const struct sp_aggregate *aggregate,
 	for (size_t i = 0; i < n && !r; i++)
 		r = print_function(&peek, &edges[i]);
 	sp_view_row_legend(&peek.rows);
-	return r < 0 ? sp_error_set(err, r, a->profile->path,
-				    "not enough memory for %zu functions", n)
-		     : 0;
+	return r < 0 ? sp_error_memory(err, a->profile->path) : 0;
 }

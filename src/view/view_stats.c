@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "view/view.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,8 +120,7 @@ int sp_view_threads_print(FILE *out, const struct sp_analysis *a,
 	size_t n_shown = 0;
 
 	if (!order)
-		return sp_error_set(err, -ENOMEM, a->profile->path,
-				    "not enough memory for %zu threads", n);
+		return sp_error_memory(err, a->profile->path);
 	for (size_t i = 0; i < n; i++)
 		if (a->view->threads[i].all.samples)
 			order[n_shown++] = i;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "view/view.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -323,11 +322,7 @@ int sp_view_top_print(FILE *out, const struct sp_aggregate *aggregate,
 		return 0;
 	table.rows = calloc(table.n_rows + 1, sizeof(*table.rows));
 	if (!table.rows)
-		return sp_error_set(err, -ENOMEM,
-				    aggregate->analysis->profile->path,
-				    "not enough memory for a table of %zu "
-				    "functions",
-				    table.n_rows);
+		return sp_error_memory(err, aggregate->analysis->profile->path);
 	table.is_hidden[FLAT] = table.is_hidden[CUM] = table.by_count;
 	table.is_hidden[OBJECTS] = table.is_hidden[BYTES] = !table.by_count;
 	table.is_hidden[BAR] = !has_bars;

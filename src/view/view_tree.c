@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "view/view.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "report/tree.h"
@@ -129,10 +128,7 @@ int sp_view_tree_print(FILE *out, const struct sp_aggregate *aggregate,
 	if (indents)
 		print_tree(out, aggregate, share, tree, indents);
 	else
-		r = sp_error_set(err, -ENOMEM,
-				 aggregate->analysis->profile->path,
-				 "not enough memory for a tree of %zu places",
-				 tree->n_nodes);
+		r = sp_error_memory(err, aggregate->analysis->profile->path);
 	free(indents);
 	sp_tree_free(tree);
 	return r;
