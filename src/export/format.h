@@ -167,8 +167,8 @@ sp_export_fn sp_export_pprof_write;
  * differences.  Call stacks with few bytes become SP_HTML_PATHS_OTHER beyond
  * the limits of export/html_cells.h and SP_EXPORT_HTML_FRAMES_MAX.
  *
- * -E2BIG: more sizes than a page can show.  -EINVAL: a view or a method that the
- * page does not have.
+ * -E2BIG: more sizes than a page can show.  -EINVAL: a view or a method that
+ * the page does not have.
  */
 sp_export_fn sp_export_html_write;
 
