@@ -97,6 +97,10 @@ class Processes(hazards.Case):
         children = harness.rounds(3, 9)
         self.survives_with_children("busy", children, children, period="4K",
                                     objects=5)
+        if harness.MACHINE == "x86_64" and harness.rounds(False, True):
+            self.survives_with_children("busy", children, children,
+                                        period="4K", objects=5,
+                                        program="hazard_processes_linked")
         if harness.rounds(False, True):
             self.bites("lock", "hazard_processes", "busy", children)
 
@@ -119,10 +123,16 @@ class Processes(hazards.Case):
         """1,000 a second, at any instruction of the program, the library and
         an allocator that bears it; at period 1."""
         bump = (harness.target("libprogram_bump.so"),)
+        self.survives_alarms("hazard_processes", bump)
+        if harness.MACHINE == "x86_64" and harness.rounds(False, True):
+            self.survives_alarms("hazard_processes_linked", ())
+        self.bites("lock", "hazard_processes", "alarms", ALARMS,
+                   preload=bump)
+
+    def survives_alarms(self, program, preload):
         profile = self.survives(
-            "hazard_processes", "alarms", ALARMS, preload=bump,
-            periods=("1",), max_file="32M",
-            lost=("allocations_in_signal_handlers", *FULL))
+            program, "alarms", ALARMS, preload=preload, periods=("1",),
+            max_file="32M", lost=("allocations_in_signal_handlers", *FULL))
         self.assertGreater(profile.samples, 1000)
         children = [p for p in self.run_of(profile) if p != profile.path]
         # Not those that were forked in the middle of the library's work: what
@@ -130,8 +140,6 @@ class Processes(hazards.Case):
         self.assertGreaterEqual(len(children), ALARMS // 100)
         for path in children[:100]:
             harness.Profile(path, damaged=True)
-        self.bites("lock", "hazard_processes", "alarms", ALARMS,
-                   preload=bump)
 
     def run_of(self, profile):
         """The files of a run, by that of its first process."""

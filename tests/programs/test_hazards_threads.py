@@ -2,6 +2,7 @@
 """Hazards: threads, small stacks, jumps and exceptions."""
 
 import glob
+import itertools
 import os
 import shutil
 
@@ -17,6 +18,13 @@ class Threads(hazards.Case):
         # An allocator that may be interrupted, and left, anywhere.
         self.bump = (harness.target("libprogram_bump.so"),)
 
+    def over_bump(self, program):
+        """With it below the library, or linked in: the program, and what is to
+        be preloaded."""
+        yield program, self.bump
+        if harness.MACHINE == "x86_64":
+            yield f"{program}_linked", ()
+
     def test_cancellation_while_allocating(self):
         self.survives("hazard_threads", "cancel")
         self.bites("cancel", "hazard_threads", "cancel")
@@ -31,11 +39,12 @@ class Threads(hazards.Case):
         self.bites("deep", "hazard_threads", "alternate_stack")
 
     def test_handler_on_alternate_stack_that_interrupts_the_slow_path(self):
-        profile = self.survives("hazard_threads", "interrupted",
-                                lost=("allocations_in_signal_handlers",),
-                                preload=self.bump, max_file="1G")
-        self.assertGreater(profile.allocated_under("allocate_in_handler")[1],
-                           0)
+        for program, preload in self.over_bump("hazard_threads"):
+            profile = self.survives(program, "interrupted",
+                                    lost=("allocations_in_signal_handlers",),
+                                    preload=preload, max_file="1G")
+            self.assertGreater(
+                profile.allocated_under("allocate_in_handler")[1], 0)
         self.bites("lock", "hazard_threads", "interrupted",
                    preload=self.bump)
 
@@ -57,10 +66,11 @@ class Threads(hazards.Case):
         """By siglongjmp from a signal handler: undefined with most
         allocators, and then not more undefined than without us.  The
         record that it was writing stays unfinished."""
-        for period in hazards.PERIODS:
+        for period, (program, preload) in itertools.product(
+                hazards.PERIODS, self.over_bump("hazard_threads")):
             result = self.execute(
-                harness.target("program_hazard_threads"), "jump_out_of_malloc",
-                period=period, preload=self.bump, max_file="1G")
+                harness.target(f"program_{program}"), "jump_out_of_malloc",
+                period=period, preload=preload, max_file="1G")
             self.assertEqual(result.stdout, b"jumped\n")
             profile = self.profile_of(result, damaged=True)
             profile.require_samples(period == "1")
@@ -72,9 +82,9 @@ class Threads(hazards.Case):
         self.bites("lock", "hazard_threads", "jump_out_of_malloc",
                    preload=self.bump)
 
-    def left(self, mode, times, period):
-        result = self.execute(harness.target("program_left"), mode, times,
-                              period=period, preload=self.bump,
+    def left(self, mode, times, period, program, preload):
+        result = self.execute(harness.target(f"program_{program}"), mode,
+                              times, period=period, preload=preload,
                               max_file="1G")
         profile = self.profile_of(result, damaged=True)
         jumps, size, objects = map(int, result.stdout.split())
@@ -85,19 +95,20 @@ class Threads(hazards.Case):
         """The thread goes on being sampled, from the stack of the handler's
         thread and from an alternate one further out, to the same frame and
         to one far out; and is counted to within one object a jump."""
-        for mode in harness.rounds(("nested",), ("alarm", "fault", "nested")):
-            jumps, own, profile = self.left(mode, 0, "1")
+        modes = harness.rounds(("nested",), ("alarm", "fault", "nested"))
+        for mode, over in itertools.product(modes, self.over_bump("left")):
+            jumps, own, profile = self.left(mode, 0, "1", *over)
             self.assertEqual(jumps, 0)
             others = profile.exact[1] - own[1]
             for period in hazards.PERIODS:
-                jumps, own, profile = self.left(mode, 300, period)
+                jumps, own, profile = self.left(mode, 300, period, *over)
                 self.assertGreaterEqual(jumps,
                                         300 if mode == "fault" else 600)
                 self.assertLessEqual(abs(profile.exact[1] - own[1] - others),
-                                     jumps, mode)
+                                     jumps, f"{mode} {over}")
                 self.assertLessEqual(
                     abs(profile.exact[0] - own[0] - others * 64),
-                    jumps * 64 + 65536, mode)
+                    jumps * 64 + 65536, f"{mode} {over}")
                 if period != "1":
                     continue
                 lost = profile.lost()
@@ -106,15 +117,16 @@ class Threads(hazards.Case):
                 missing = (lost.get("calls_left", 0) + 2 * 31) * 66
                 self.assertGreaterEqual(profile.samples,
                                         profile.exact[1] - missing,
-                                        f"{mode} {lost}")
-                self.assertGreater(profile.samples, 3000, mode)
+                                        f"{mode} {over} {lost}")
+                self.assertGreater(profile.samples, 3000, f"{mode} {over}")
 
-    def left_busy(self, *arguments, unwind="tables", max_file="2M"):
+    def left_busy(self, over, *arguments, unwind="tables", max_file="2M"):
         """The profile; how often the library was left, and the objects that
         the program has counted."""
-        result = self.execute(harness.target("program_left_busy"), *arguments,
+        program, preload = over
+        result = self.execute(harness.target(f"program_{program}"), *arguments,
                               period=1, max_file=max_file, unwind=unwind,
-                              preload=self.bump)
+                              preload=preload)
         jumps, objects, mark = map(int, result.stdout.split())
         # The library's interface answers, and its mark is there.
         self.assertEqual(mark, 0)
@@ -127,10 +139,11 @@ class Threads(hazards.Case):
     def test_left_by_threads_while_the_ring_turns(self):
         """Three threads at a time: afterwards each is sampled, with whole
         stacks, and all is counted to within one object a jump."""
-        for unwind in UNWINDERS:
+        for unwind, over in itertools.product(UNWINDERS,
+                                              self.over_bump("left_busy")):
             # The window holds the last objects of each.
-            profile, jumps, objects = self.left_busy("threads", unwind=unwind,
-                                                     max_file="4M")
+            profile, jumps, objects = self.left_busy(
+                over, "threads", unwind=unwind, max_file="4M")
             self.assertLessEqual(abs(profile.exact[1] - objects),
                                  jumps + 100, unwind)
             for thread in profile.json["thread_infos"]:
@@ -151,9 +164,10 @@ class Threads(hazards.Case):
     def test_left_for_a_frame_that_nobody_writes_to(self):
         """The mark of what was left is still there; the thread is sampled
         all the same, but for the objects until its next event."""
-        for unwind in UNWINDERS:
-            profile, jumps, objects = self.left_busy("hole", unwind=unwind,
-                                                     max_file="1G")
+        for unwind, over in itertools.product(UNWINDERS,
+                                              self.over_bump("left_busy")):
+            profile, jumps, objects = self.left_busy(
+                over, "hole", unwind=unwind, max_file="1G")
             self.assertEqual(jumps, 1000)
             self.assertLessEqual(abs(profile.exact[1] - objects), 1100)
             left = profile.lost()["calls_left"]
@@ -168,10 +182,11 @@ class Threads(hazards.Case):
         late = os.path.join(self.dir, "late.so")
         plugin = harness.target("libprogram_plugin_a.so")
         shutil.copy(plugin, late)
+        # Plug-ins call the malloc of the C library.
         for unwind in UNWINDERS:
             profile, _, _ = self.left_busy(
-                "plugins", plugin, harness.target("libprogram_plugin_b.so"), late,
-                unwind=unwind)
+                ("left_busy", self.bump), "plugins", plugin,
+                harness.target("libprogram_plugin_b.so"), late, unwind=unwind)
             self.assertIn("late.so", profile.modules())
             self.assertGreater(
                 profile.allocated_under("plugin_a_allocate")[1], 1000)
