@@ -180,7 +180,7 @@ static const struct sp_argument report_arguments[] = {
 	 "only until 0.4"},
 	FLAG("csv", csv, "the table as CSV"),
 	FLAG("simultaneous", simultaneous,
-	     "wider intervals: all rows shown hold together"),
+	     "wider intervals: all rows hold together"),
 	FLAG("ascii", ascii, "only ASCII in drawings and names"),
 	FLAG("no-pager", no_pager,
 	     "no pager for output longer than the screen"),

@@ -26,29 +26,6 @@ struct page {
 	const struct sp_analysis *analysis; /* the answer's */
 };
 
-static size_t rows_shown(uint64_t asked, size_t there)
-{
-	return asked && asked < there ? (size_t)asked : there;
-}
-
-/* JSON has both tables: the longer one decides for both. */
-static void hold_together(const struct sp_options *options,
-			  struct sp_aggregate *aggregate)
-{
-	size_t functions = 0, stacks = 0;
-
-	if (!options->simultaneous)
-		return;
-	if (options->has_stacks || options->json)
-		stacks = rows_shown(options->stacks, aggregate->n_stacks);
-	if (options->json || options->csv)
-		functions = rows_shown(options->json ? 0 : options->top,
-				       aggregate->n_functions);
-	else if (!options->has_stacks)
-		functions = sp_view_top_rows(aggregate, options->top);
-	sp_aggregate_hold_together(aggregate, functions, stacks);
-}
-
 static void print_next(const struct page *page, FILE *out,
 		       const char *arguments)
 {
@@ -104,8 +81,7 @@ static int print_rows(const struct page *page, FILE *out,
 	if (r < 0)
 		return r;
 	sp_view_notes_print(out, a, aggregate);
-	sp_view_summary_print_method(out, a, &aggregate->how,
-				     aggregate->n_together);
+	sp_view_summary_print_method(out, a, &aggregate->how);
 	if (!aggregate->n_functions) {
 		print_next(page, out, "");
 		return 0;
@@ -226,7 +202,8 @@ static int print_functions(const struct page *page, struct sp_error *err)
 	sp_aggregate_sort(aggregate, order_of(page));
 	if (options->share > 0 || by_cum)
 		r = sp_aggregate_drop(aggregate, options->share, by_cum, err);
-	hold_together(options, aggregate);
+	if (options->simultaneous)
+		sp_aggregate_hold_together(aggregate);
 	if (r >= 0 && options->json)
 		r = sp_view_json_write(page->out, aggregate,
 				       json_version(page->options), err);
@@ -244,7 +221,7 @@ static void print_foot(const struct page *page,
 {
 	sp_view_notes_print(page->out, page->analysis, aggregate);
 	sp_view_summary_print_method(page->out, page->analysis,
-				     &page->analysis->how, 0);
+				     &page->analysis->how);
 	print_next(page, page->out, next);
 }
 

@@ -98,8 +98,6 @@ struct sp_aggregate {
 	struct sp_symbolizer *symbolizer;
 	enum sp_granularity granularity;
 	struct sp_estimation how; /* of rows: the analysis', or raised */
-	size_t n_together; /* rows whose intervals hold together; 0: each by
-			      itself */
 	struct sp_aggregate_function *functions;
 	size_t n_functions;
 	size_t n_dropped; /* functions behind those (sp_aggregate_drop()) */
@@ -217,11 +215,10 @@ double sp_aggregate_whole(const struct sp_aggregate *aggregate);
 int sp_aggregate_drop(struct sp_aggregate *aggregate, double share,
 		      bool only_own, struct sp_error *err);
 
-/* Raise the confidence of each interval so that those of a column of the first
- * functions hold together at the requested confidence, and those of the first
- * stacks (E19).  0: they are not shown. */
-void sp_aggregate_hold_together(struct sp_aggregate *aggregate,
-				size_t n_functions, size_t n_stacks);
+/* Raise the confidence of each interval so that those of a column hold together
+ * at the requested confidence (E19).  All rows count, whatever is shown of them:
+ * so a row has the same limits in every table. */
+void sp_aggregate_hold_together(struct sp_aggregate *aggregate);
 
 /*
  * Lifetimes of the objects of each function (flat, at its `row`) and of each of

@@ -239,21 +239,18 @@ int sp_aggregate_drop(struct sp_aggregate *aggregate, double share,
 /* (E19) A row with less can miss only if it expects many more. */
 #define COUNTED_SAMPLES 2
 
-void sp_aggregate_hold_together(struct sp_aggregate *aggregate,
-				size_t n_functions, size_t n_stacks)
+void sp_aggregate_hold_together(struct sp_aggregate *aggregate)
 {
 	const double asked = aggregate->analysis->how.confidence;
 	size_t functions = 0, stacks = 0;
 
-	if (!n_functions && !n_stacks)
-		return;
-	for (size_t i = 0; i < n_functions && i < aggregate->n_functions; i++)
+	for (size_t i = 0; i < aggregate->n_functions + aggregate->n_dropped;
+	     i++)
 		functions += aggregate->functions[i].cum.all.samples >=
 			     COUNTED_SAMPLES;
-	for (size_t i = 0; i < n_stacks && i < aggregate->n_stacks; i++)
+	for (size_t i = 0; i < aggregate->n_stacks; i++)
 		stacks += aggregate->stacks[i].sums->all.samples >=
 			  COUNTED_SAMPLES;
-	aggregate->n_together = n_functions > n_stacks ? n_functions : n_stacks;
 	aggregate->how.samples_min = COUNTED_SAMPLES;
 	aggregate->how.confidence = sp_confidence_of_each(
 		asked, functions > stacks ? functions : stacks);

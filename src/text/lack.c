@@ -196,6 +196,38 @@ void sp_lack_json(struct sp_json *json, const struct sp_whole *w)
 	sp_json_close(json, '}');
 }
 
+/* ---- when what is alive was ---- */
+
+static const char *when_of_end(const struct sp_profile *p, bool has_rest)
+{
+	if (p->end == SP_PROFILE_END_DETACHED && p->n_parts == 1)
+		return "when it was detached";
+	if (p->end == SP_PROFILE_END_RUNNING && p->n_parts == 1)
+		return "now";
+	if (has_rest)
+		return "at the end of each process whose end is known";
+	return p->n_parts > 1 ? "at the end of each process" : "at the end";
+}
+
+struct sp_text_cell sp_lack_when(const struct sp_profile *p, uint64_t at_ns)
+{
+	const struct sp_whole w = sp_whole_of(p);
+	struct sp_text_cell cell;
+
+	if (at_ns != SP_NEVER)
+		snprintf(cell.text, sizeof(cell.text), "at %s",
+			 sp_text_moment(at_ns).text);
+	else if (!w.known_ns && !w.has_rest)
+		strcpy(cell.text, "as far as the file tells");
+	else if (w.known_ns != SP_NEVER && !w.has_rest)
+		snprintf(cell.text, sizeof(cell.text),
+			 "at %s, after which it is not known",
+			 sp_text_moment(w.known_ns).text);
+	else
+		strcpy(cell.text, when_of_end(p, w.has_rest));
+	return cell;
+}
+
 /* ---- what was not seen ---- */
 
 const char *sp_lack_unseen(enum sp_unseen unseen)

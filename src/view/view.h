@@ -34,11 +34,9 @@ void sp_view_summary_print_view(FILE *out, const struct sp_analysis *analysis);
 void sp_view_summary_print_filter(FILE *out,
 				  const struct sp_analysis *analysis);
 
-/* Below the tables: the meaning of the limits, the method, and its data.
- * n_together rows hold together; 0: each by itself. */
+/* Below the tables: the meaning of the limits, the method, and its data. */
 void sp_view_summary_print_method(FILE *out, const struct sp_analysis *analysis,
-				  const struct sp_estimation *how,
-				  size_t n_together);
+				  const struct sp_estimation *how);
 
 /* The notes below the tables of the text report. */
 

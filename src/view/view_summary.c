@@ -235,24 +235,7 @@ static void print_phase(FILE *out, const struct sp_analysis *a)
 
 static void print_when(FILE *out, uint64_t at_ns, const struct sp_profile *p)
 {
-	const struct sp_whole whole = sp_whole_of(p);
-
-	if (at_ns != SP_NEVER)
-		fprintf(out, " at %s", sp_text_moment(at_ns).text);
-	else if (!whole.known_ns && !whole.has_rest)
-		fputs(" as far as the file tells", out);
-	else if (whole.known_ns != SP_NEVER && !whole.has_rest)
-		fprintf(out, " at %s, after which it is not known",
-			sp_text_moment(whole.known_ns).text);
-	else if (p->end == SP_PROFILE_END_DETACHED && p->n_parts == 1)
-		fputs(" when it was detached", out);
-	else if (p->end == SP_PROFILE_END_RUNNING && p->n_parts == 1)
-		fputs(" now", out);
-	else
-		fprintf(out, " at the end%s",
-			whole.has_rest   ? " of each process whose end is known"
-			: p->n_parts > 1 ? " of each process"
-					 : "");
+	fprintf(out, " %s", sp_lack_when(p, at_ns).text);
 }
 
 /* Chosen from the samples' times, which a packed file knows less well. */
@@ -501,14 +484,14 @@ void sp_view_summary_print_filter(FILE *out, const struct sp_analysis *a)
 }
 
 static void print_level(FILE *out, const struct sp_analysis *a,
-			const struct sp_estimation *how, size_t n_together)
+			const struct sp_estimation *how)
 {
 	fprintf(out, "intervals %s", sp_text_level(a->how.confidence).text);
-	if (n_together > 1)
+	if (how->confidence > a->how.confidence)
 		fprintf(out,
-			", of rows %s, so that the %zu rows of a column "
-			"hold together",
-			sp_text_level(how->confidence).text, n_together);
+			", of rows %s, so that all rows of a column hold "
+			"together",
+			sp_text_level(how->confidence).text);
 	fprintf(out, ", method %s", sp_method_name(how->method));
 	if (how->method != SP_METHOD_P3T)
 		fprintf(out, " (%s)", sp_method_assumes(how->method));
@@ -544,8 +527,7 @@ static void print_period(FILE *out, const struct sp_analysis *a)
 }
 
 void sp_view_summary_print_method(FILE *out, const struct sp_analysis *a,
-				  const struct sp_estimation *how,
-				  size_t n_together)
+				  const struct sp_estimation *how)
 {
 	const struct sp_profile *p = a->profile;
 	const size_t n_stacks = count_stacks(a->alloc, p->n_stacks);
@@ -561,7 +543,7 @@ void sp_view_summary_print_method(FILE *out, const struct sp_analysis *a,
 		return;
 	}
 	if (sp_profile_samples(p)) {
-		print_level(out, a, how, n_together);
+		print_level(out, a, how);
 		fputs("; ", out);
 	}
 	print_period(out, a);

@@ -108,9 +108,9 @@ class OneValue(harness.Case):
             if text.get(name) and not line.startswith("~"):
                 self.assertIn(" ".join(text[name][:2]), line)
 
-    def digits(self, *arguments):
+    def digits(self, *arguments, of="report"):
         """The document of --json, its numbers as they are written there."""
-        return json.loads(report("--json", *arguments), parse_int=str,
+        return json.loads(report(of, "--json", *arguments), parse_int=str,
                           parse_float=lambda text: text.removesuffix(".0"))
 
     def same_digits(self, row, column, interval):
@@ -130,6 +130,12 @@ class OneValue(harness.Case):
                 for key in ("flat_bytes", "cum_bytes", "flat_objects",
                             "live_bytes"):
                     self.same_digits(row, key, function[key])
+        for options in (("--simultaneous",),
+                        ("--simultaneous", "--confidence", "99")):
+            found = self.digits(*options, self.new)
+            for row, function in zip(self.csv(*options, self.new),
+                                     found["functions"]):
+                self.same_digits(row, "flat_bytes", function["flat_bytes"])
         found = self.digits(self.new)
         rows = self.csv("--timeline", self.new)
         self.assertEqual(len(rows), len(found["timeline"]))
@@ -163,16 +169,18 @@ class OneValue(harness.Case):
                                      row[kind]["value"])
                 self.same_digits(rows[row["name"]], "change", row["change"])
 
-    def same_figures(self, argv, texts, *options, skips=None):
+    def same_figures(self, argv, texts, *options, skips=None,
+                     as_json=("--json",), run=report):
         """Each figure with limits in the texts is one of --json, as
         figures.py writes that."""
-        found = report(*argv, "--json", *options, codes=(0, 1))
+        found = run(*argv, *as_json, *options, codes=(0, 1, 3, 4))
         if not found:  # nothing of this view is in that part
             return 0
         document, compared = json.loads(found), 0
         for extra in texts:
             text = "\n".join(
-                line for line in report(*argv, *extra, *options).splitlines()
+                line for line in run(*argv, *extra, *options,
+                                     codes=(0, 3, 4)).splitlines()
                 if not skips or not re.search(skips, line))
             unknown, n = figures.unknown_figures(text, document)
             self.assertEqual(unknown, [], (argv, extra, options, text))
@@ -195,6 +203,8 @@ class OneValue(harness.Case):
             (), every, ("--cum", *every), ("--stacks", "100"),
             ("--cum", "--all-frames")), *options, path)
         n += self.same_figures(["top"], ((),), *options, path)
+        if "--simultaneous" in options:
+            return n
         n += self.same_figures(["tree"], ((), every[1:]), *options, path,
                                skips="other places?$")
         n += self.same_figures(["traces"], ((),), *options, path)
@@ -209,10 +219,12 @@ class OneValue(harness.Case):
         for path, site in paths:
             for view in ("peak", "live", "alloc", "leaks")[
                     :harness.rounds(2, 4)]:
-                for options in ((), ("--confidence", "99.9"),
+                for options in ((), ("--simultaneous",),
+                                ("--simultaneous", "--confidence", "90"),
+                                ("--confidence", "99.9"),
                                 ("--estimator", "p3"),
                                 ("--from", "20%", "--to", "80%"))[
-                                    :harness.rounds(1, 4)]:
+                                    :harness.rounds(2, 6)]:
                     n = self.every_text(path, site, "--view", view, *options)
                     if not options and view != "leaks":
                         self.assertGreater(n, 20, (path, view))
@@ -228,6 +240,36 @@ class OneValue(harness.Case):
         self.same_figures(["diff"], ((),), "--view", "live", self.old, turned)
         text = report("diff", "--view", "live", turned, self.new)
         self.assertRegex(text, r"at most [-+]\S+ .iB +peak_bytes\n")
+
+    def test_text_of_check_leaks_and_fleet_is_json(self):
+        grown = self.execute(
+            harness.target("program_gated"), "a:48:30000", "keep:96:30000",
+            *SITES[1:], period=PERIOD, seed=3).paths[0]
+        for limit in ("sites=+1%", "site(site_[a-e])=+0%", "live_bytes=+0%",
+                      "peak_bytes=+0%", "live_bytes=1M"):
+            n = self.same_figures(
+                ["check"], ((),), grown, "--limit", limit, "--baseline",
+                self.old, as_json=("--format", "json"))
+            self.assertGreater(n, 0, limit)
+        path = self.execute(harness.target("program_leaky"), period=400,
+                            seed=7).paths[0]
+        self.assertGreater(self.same_figures(
+            ["leaks"], ((), ("--top", "0")), path), 0)
+        found = self.digits(path, of="leaks")
+        rows = list(csv.DictReader(io.StringIO(report("leaks", "--csv", path))))
+        self.assertEqual(len(rows), len(found["sites"]))
+        for row, site in zip(rows, found["sites"]):
+            for key in ("bytes_per_s", "bytes_per_mib", "second_half_bytes"):
+                self.same_digits(row, key, site[key])
+        database = f"--db=sqlite:{self.dir}/f.db"
+        for argv in (("init",), ("add", self.old, self.new)):
+            self.sampleprof("fleet", *argv, database)
+        for page in ("report", "top", "live"):
+            for confidence in ("95", "99.9"):
+                self.assertGreater(self.same_figures(
+                    ["fleet", page], ((),), database, "--confidence",
+                    confidence, run=lambda *argv, codes=(): self.sampleprof(
+                        *argv).stdout), 1, page)
 
     def test_check_and_baseline(self):
         rows, _, _ = self.shown()

@@ -11,7 +11,7 @@ struct page {
 	char *text; /* of the last page_end() */
 	size_t size;
 	/* How to print it, where a test sets them. */
-	size_t n_together;
+	bool is_together;
 	unsigned int columns;
 	enum sp_aggregate_order order;
 	bool has_bars;

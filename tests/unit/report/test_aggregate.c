@@ -410,25 +410,21 @@ TEST_OF(struct fixture *x, rows_that_hold_together, setup, teardown)
 	ADD(x, 20, G, MAIN);
 	a = fixture_aggregate(x);
 	f = fixture_find(a, "f", APP);
-	assert_int_equal(a->n_together, 0);
 	assert_close(a->how.confidence, 0.95, 1e-12);
 	alone = sp_estimate_bytes(&a->how, &f->flat);
 	/* main has the samples of both, too */
-	sp_aggregate_hold_together(a, 10, 0);
-	assert_int_equal(a->n_together, 10);
+	sp_aggregate_hold_together(a);
 	assert_close(a->how.confidence, 1 - 0.05 / 3, 1e-12);
 	together = sp_estimate_bytes(&a->how, &f->flat);
 	assert_close(together.value, alone.value, 1e-12);
 	assert_true(together.lo < alone.lo && together.hi > alone.hi);
 	/* From what was asked for, not from what it is. */
-	sp_aggregate_hold_together(a, 2, 0);
-	assert_close(a->how.confidence, 0.975, 1e-12);
-	/* two stacks, if those are what is shown; the longer table if both are
-	 */
-	sp_aggregate_hold_together(a, 0, 10);
-	assert_close(a->how.confidence, 0.975, 1e-12);
-	sp_aggregate_hold_together(a, 3, 2);
-	assert_int_equal(a->n_together, 3);
+	sp_aggregate_hold_together(a);
+	assert_close(a->how.confidence, 1 - 0.05 / 3, 1e-12);
+	/* What is not shown counts. */
+	assert_int_equal(sp_aggregate_drop(a, 0.5, false, NULL), 0);
+	assert_int_equal(a->n_dropped, 1);
+	sp_aggregate_hold_together(a);
 	assert_close(a->how.confidence, 1 - 0.05 / 3, 1e-12);
 }
 
@@ -443,16 +439,12 @@ TEST_OF(struct fixture *x, rows_of_one_sample, setup, teardown)
 	ADD(x, 30, F, MAIN);
 	ADD(x, 1, G, MAIN);
 	a = fixture_aggregate(x);
-	sp_aggregate_hold_together(a, 3, 0);
-	assert_int_equal(a->n_together, 3);
+	sp_aggregate_hold_together(a);
 	assert_close(a->how.confidence, 0.975, 1e-12);
 	f = fixture_find(a, "g", APP);
 	assert_non_null(f);
 	i = sp_estimate_bytes(&a->how, &f->flat);
 	assert_close(i.lo, (double)f->flat.all.size_bytes, 1e-12);
-	/* nor does a table of them alone ask for more than one row does */
-	sp_aggregate_hold_together(a, 0, 0);
-	assert_close(a->how.confidence, 0.975, 1e-12);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -28,13 +28,12 @@ static const char *print(struct page *page, enum part part, size_t n)
 	struct sp_aggregate *a = fixture_aggregate(page->x);
 	FILE *out = page_begin(page);
 	sp_aggregate_sort(a, page->order);
-	if (page->n_together)
-		sp_aggregate_hold_together(a, page->n_together, 0);
+	if (page->is_together)
+		sp_aggregate_hold_together(a);
 	if (part == HEADER || part == ALL) {
 		sp_view_summary_print_header(out, a->analysis);
 		sp_view_summary_print_view(out, a->analysis);
-		sp_view_summary_print_method(out, a->analysis, &a->how,
-					     a->n_together);
+		sp_view_summary_print_method(out, a->analysis, &a->how);
 	}
 	if (part == TOP || part == ALL)
 		assert_int_equal(sp_view_top_print(out, a, n, page->columns,
@@ -94,10 +93,10 @@ TEST_OF(struct page *page, header_names_the_method, page_setup, page_teardown)
 		 sp_method_assumes(SP_METHOD_P3));
 	assert_has(print(page, HEADER, 0), want);
 	page->x->question.confidence = 0.9;
-	page->n_together = 10;
+	page->is_together = true;
 	/* What is no row is at the level that was asked for. */
 	assert_has(print(page, HEADER, 0),
-		   "\nintervals 90 %, of rows 98 %, so that the 10 rows of a "
+		   "\nintervals 90 %, of rows 98 %, so that all rows of a "
 		   "column hold together, method p3 (");
 }
 
