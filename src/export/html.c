@@ -269,8 +269,7 @@ static void put_run(struct sp_json *json, const struct document *d)
 	sp_json_u64(json, "exact_objects", p->exact_alloc_objects);
 	sp_json_u64(json, "discarded_bytes", p->discarded_bytes);
 	sp_json_u64(json, "window_ns", p->window_ns);
-	sp_json_bool(json, "is_complete",
-		     p->end == SP_PROFILE_END_CLEAN && sp_whole_is_all(&whole));
+	sp_json_string(json, "when", sp_lack_when(p, SP_NEVER).text);
 	sp_lack_json(json, &whole);
 	sp_json_bool(json, "is_exact", sp_profile_is_exact(p));
 	sp_json_bool(json, "is_subset", sp_selection_is_subset(s));
@@ -289,6 +288,17 @@ static void put_method(struct sp_json *json, const struct document *d)
 	/* The normal distribution's quantiles at both limits. */
 	sp_json_double(json, "normal_lo", sp_special_normal_quantile(half));
 	sp_json_double(json, "normal_hi", sp_special_normal_quantile(1 - half));
+}
+
+static struct sp_text_cell peak_moment(const struct document *d)
+{
+	struct sp_text_cell cell;
+
+	snprintf(cell.text, sizeof(cell.text), "at %s",
+		 sp_text_moment_within(d->analysis->peak.rows_ns,
+				       d->profile->time_error_ns)
+			 .text);
+	return cell;
 }
 
 /* The head of the report. */
@@ -313,6 +323,10 @@ static void put_estimates(struct sp_json *json, const struct document *d)
 	sp_json_bool(json, "peak_is_least", sp_whole_peak_is_least(&whole));
 	sp_json_u64(json, "peak_samples", a->peak.samples);
 	sp_json_u64(json, "peak_ns", a->peak.time_ns);
+	sp_json_string(json, "peak_when",
+		       a->peak.rows_ns == SP_NEVER
+			       ? sp_lack_when(d->profile, SP_NEVER).text
+			       : peak_moment(d).text);
 	sp_json_bool(json, "peak_is_measured", a->peak.rows_ns != SP_NEVER);
 }
 

@@ -292,6 +292,57 @@ class Figures(PageCase):
                     self.assertGreater(n, 4, (view, state, text))
         self.assert_quiet()
 
+    def lacking(self):
+        """Profiles that lack something, or have what nobody has."""
+        run = self.execute(harness.target("program_page_stacks"), "20000",
+                           period="16K", frees="off")
+        yield run.paths[0]
+        path, _ = self.page("8000", period="1")
+        path = path.replace(".html", ".sprof")
+        os.truncate(path, os.path.getsize(path) * 2 // 3)
+        yield path
+        for seed in range(harness.rounds(2, 20)):
+            yield from subprocess.run(
+                [harness.target("program_extreme"), self.out, str(seed), "8",
+                 str(os.getpid())], check=True, capture_output=True,
+                text=True).stdout.split()
+
+    @harness.nightly_too
+    def test_figures_of_what_lacks_something(self):
+        """Cards, sentences and rows of each view are those of --json."""
+        page, compared = os.path.join(self.dir, "p.html"), 0
+        for profile in self.lacking():
+            done = harness.run_report("export", "html", profile, "-o", page)
+            if done.returncode:
+                continue
+            browser.open("about:blank")
+            self.show(page)
+            live, cards = re.search(r"\n  live +((?:.|\n    )*)|\Z",
+                                    harness.report(profile)), self.text("cards")
+            for words in () if live[1] is None else (
+                    "after which it is not known",
+                          "as far as the file tells", "not known"):
+                self.assertEqual(words in " ".join(live[1].split()),
+                                 words in cards, (profile, live[1], cards))
+            self.assertNotRegex(cards, r"no sample · [1-9]")
+            has_frees = browser.run("JSON.parse(document.getElementById('data')"
+                                    ".textContent).has_frees")
+            for view in ("alloc", "live", "peak", "leaks", "temporary")[
+                    :5 if has_frees else 1]:
+                known = json.loads(harness.report(
+                    "--json", "--view", view, profile))
+                self.show(page, f"view={view}")
+                parts = browser.run(
+                    "[...document.querySelectorAll('.card, #chosen, "
+                    "#functions .estimate')].map((e) => [...e.childNodes].map("
+                    "(c) => c.textContent).join(' '))")
+                text = "\n".join(re.sub(r"\s+", " ", part).replace(" · ", " ")
+                                 for part in parts)
+                unknown, n = figures.unknown_figures(text, known)
+                self.assertEqual(unknown, [], (profile, view, text))
+                compared += n
+        self.assertGreater(compared, 30)
+
     def unknown_peak(self):
         """A profile of whose peak nothing is certain."""
         for seed in range(100):

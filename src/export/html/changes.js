@@ -266,7 +266,8 @@ function showPairCards(box, older, newer) {
 			newer.exact_objects, true));
 	if (older.live_bytes && newer.live_bytes)
 		box.append(
-			totalCard('Alive at the end', older.live_bytes,
+			totalCard(older.when === newer.when ? `Alive ${newer.when}`
+				: 'Alive', older.live_bytes,
 				newer.live_bytes, false),
 			totalCard(older.peak_is_least || newer.peak_is_least
 				? 'Peak, where it is known' : 'Peak',

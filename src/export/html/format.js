@@ -54,10 +54,13 @@ const withCommas = (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ',');
 
 const count = (n) => withCommas(String(nearest(steady(n))));
 
+// Bytes are below 1024 of a unit, and have none.
+const grouped = (digits, ofObjects) => ofObjects ? withCommas(digits) : digits;
+
 function withUnit([digits, unit], ofObjects) {
 	const name = (ofObjects ? COUNT_UNITS : BYTE_UNITS)[unit];
 
-	return withCommas(digits) + (name ? ' ' + name : '');
+	return grouped(digits, ofObjects) + (name ? ' ' + name : '');
 }
 
 // "17 B", "1.04 KiB"; of objects "1,200", "1.04 M".
@@ -85,8 +88,8 @@ function interval({lo, hi}, ofObjects) {
 		return 'exact';
 	if (lo > 0 && low[1] !== high[1])
 		return `[${withUnit(low, ofObjects)}, ${withUnit(high, ofObjects)}]`;
-	return `[${lo > 0 ? withCommas(low[0]) : 0}, ${withCommas(high[0])}]` +
-		(unit ? ' ' + unit : '');
+	return `[${lo > 0 ? grouped(low[0], ofObjects) : 0}, ` +
+		`${grouped(high[0], ofObjects)}]${unit ? ' ' + unit : ''}`;
 }
 
 // What to read first: the interval where there are few samples.

@@ -184,6 +184,8 @@ function limitOf(cells, isUpper, level) {
 	const all = noLaw();
 	let c = cells[place], least = -Infinity, most = 0, more = 0;
 
+	if (!c)
+		return 0;
 	cells.forEach((other, i) => {
 		if (i !== place)
 			addLaw(all, lawOf(other, NOWHERE, isUpper));

@@ -13,27 +13,34 @@ function card(title, figure, detail, kind) {
 function estimateCard(title, e, samples, when) {
 	const [first, second] = estimateText({...e, samples}, false);
 
-	return card(title, first, [second || 'no sample',
+	return card(title, first, [second || (samples ? '' : 'no sample'),
 		plural(samples, 'sample'), when].filter(Boolean).join(' · '),
 	'estimated');
 }
 
-// Of what was alive, where the profile does not know the end.
-function knownUntil({whole: {live_known_until_ns: known, processes,
-	processes_lacking: lacking}}) {
-	if (known === null)
-		return '';
-	if (processes > 1 && lacking && lacking < processes)
-		return `in ${processes - lacking} of ${processes} processes`;
-	return known ? `at ${moment(known)}, not known later` : 'not known';
+// Is it not known what was alive at the end, of any process?
+const isLiveUnknown = ({whole: {live_known_until_ns: known, processes,
+	processes_lacking: lacking}}) => known !== null &&
+	!(processes > 1 && lacking && lacking < processes);
+
+// What the file has of it has no limits then, as in the report.
+function liveCard(data) {
+	const title = data.when === 'at the end' ? 'Alive at the end' : 'Alive';
+
+	if (!isLiveUnknown(data))
+		return estimateCard(title, data.live_bytes, data.live_samples,
+			data.when === 'at the end' ? '' : data.when);
+	if (data.live_samples)
+		return card(title, amount(data.live_bytes.value, false),
+			`${plural(data.live_samples, 'sample')} · ${data.when}`,
+			'estimated');
+	const known = data.whole.live_known_until_ns;
+	return card(title, 'not known' + (known ? ` after ${moment(known)}` : ''),
+		plural(0, 'sample'), 'estimated');
 }
 
 // Is anything certain of it?
 const isKnown = ({lo, hi}) => lo > 0 || Number.isFinite(hi);
-
-// When the peak was, as the report says it.
-const peakMoment = (data) => data.is_complete && !data.peak_is_measured
-	? 'at the end' : `at ${moment(data.peak_ns)}`;
 
 // Each quantity once: what was allocated is known exactly, but for a part.
 function showCards(box, data) {
@@ -42,7 +49,9 @@ function showCards(box, data) {
 		: [atLeast(data.exact_bytes, false), 'counted, in at least '];
 
 	box.replaceChildren(card('Allocated', bytes,
-		how + plural(data.exact_objects, 'allocation'), 'exact'));
+		data.is_exact || data.exact_objects
+			? how + plural(data.exact_objects, 'allocation')
+			: 'see the notes', 'exact'));
 	if (data.is_subset)
 		box.append(estimateCard('Chosen of it', data.alloc_bytes,
 			data.alloc_samples, data.window_ns
@@ -50,12 +59,11 @@ function showCards(box, data) {
 	if (!data.live_bytes)
 		return;
 	box.append(
-		estimateCard(data.is_complete ? 'Alive at the end' : 'Alive',
-			data.live_bytes, data.live_samples, knownUntil(data)),
+		liveCard(data),
 		isKnown(data.peak_bytes)
 			? estimateCard('Peak', data.peak_bytes,
 				data.peak_samples,
-				data.peak_samples ? peakMoment(data) : '')
+				data.peak_samples ? data.peak_when : '')
 			: card('Peak', 'unknown',
 				plural(data.peak_samples, 'sample'), 'estimated'));
 }
@@ -155,12 +163,12 @@ function describeChoice(data, choice, bins) {
 
 	switch (choice.view) {
 	case 'live':
-		return and(choice.to === bins ? 'alive at the end'
+		return and(choice.to === bins ? `alive ${data.when}`
 			: `alive at ${edge(choice.to)}`);
 	case 'peak':
-		return and(`alive at the peak of live bytes, ${peakMoment(data)}`);
+		return and(`alive at the peak of live bytes, ${data.peak_when}`);
 	case 'leaks':
-		return and('alive at the end, and older than ' +
+		return and(`alive ${data.when}, and older than ` +
 			moment(data.tail_ns));
 	case 'temporary':
 		return and('freed before its thread allocated anything else');
