@@ -547,6 +547,7 @@ int sp_loader_finish(struct sp_loader *l)
 	p->threads = r->status.threads > p->n_thread_infos ? r->status.threads
 							   : p->n_thread_infos;
 	memcpy(p->losses, r->status.losses, sizeof(p->losses));
+	sp_totals_find_unrecorded(p);
 	p->unmatched_frees += r->unmatched_frees;
 	if (p->n_modules)
 		qsort(p->modules, p->n_modules, sizeof(p->modules[0]),

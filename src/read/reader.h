@@ -40,6 +40,7 @@ struct sp_reader {
 	struct sp_status status; /* all zero if there was none yet */
 	struct sp_window window; /* likewise if nothing was discarded */
 	struct sp_reader_slot slots[SP_FORMAT_SLOTS];
+	bool lacks_slots; /* of one nothing can be read */
 	/* Exact totals by size class, of the class pages that were passed so
 	 * far: complete when sp_reader_next has returned 0. */
 	bool has_classes;

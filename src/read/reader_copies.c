@@ -76,6 +76,7 @@ static void read_slots(struct sp_reader *r, const uint8_t *first_chunk,
 		uint64_t at =
 			SP_FORMAT_SLOTS_OFFSET + i * sizeof(struct sp_slot);
 		struct sp_slot_copy c = {0};
+		const uint64_t damaged = r->damage.records;
 		unsigned int torn;
 		bool found = read_copies(r, first_chunk + at, sizeof(c),
 					 sizeof(c), SP_CHECK_SLOT, &c, &torn);
@@ -84,6 +85,7 @@ static void read_slots(struct sp_reader *r, const uint8_t *first_chunk,
 		note_torn(r, torn, found, found && c.thread, at, sizeof(c),
 			  "thread slot",
 			  "unreadable; exact totals are incomplete");
+		r->lacks_slots |= !found && r->damage.records > damaged;
 		if (!found)
 			continue;
 		r->slots[i] = (struct sp_reader_slot){

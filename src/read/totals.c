@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/saturate.h"
+#include "model/whole.h"
 
 /* A young thread publishes its totals after that many bytes. */
 #define FIRST_CHECK_IN_BYTES 4096u
@@ -74,9 +75,36 @@ void sp_totals_finish(struct sp_profile *p, const struct sp_reader *r)
 			slotless = UINT64_MAX;
 		sp_sat_add(&p->missing_bytes_max, slotless);
 	}
-	/* The slots of threads are behind the end, or had no room. */
-	if (r->file_bytes < SP_FORMAT_CHUNK_BYTES ||
+	/* Slots of threads are behind the end, damaged, or had no room. */
+	if (r->file_bytes < SP_FORMAT_CHUNK_BYTES || r->lacks_slots ||
 	    r->status.losses[SP_LOSS_PAGE])
 		p->missing_bytes_max = UINT64_MAX;
 	sp_sat_add(&p->class_slack_bytes, p->missing_bytes_max);
+}
+
+/* Of a process that goes on its records are behind its totals. */
+void sp_totals_find_unrecorded(struct sp_profile *p)
+{
+	const uint64_t had = sp_profile_samples(p);
+	struct sp_class_total sampled = {0, 0};
+	uint64_t objects, bytes;
+
+	if (p->period_bytes > 1 || p->end == SP_PROFILE_END_RUNNING ||
+	    p->samples_of != SP_SAMPLES_ALLOCATED || p->is_cut ||
+	    p->damaged_records || p->ignored_bytes ||
+	    p->losses[SP_LOSS_FORK_RESET])
+		return;
+	for (size_t i = 0; i < p->n_thread_infos; i++) {
+		sp_sat_add(&sampled.bytes, p->thread_infos[i].sampled.bytes);
+		sp_sat_add(&sampled.objects,
+			   p->thread_infos[i].sampled.objects);
+	}
+	objects = sp_sat_sub(p->exact_alloc_objects, p->unsampled_objects);
+	bytes = sp_sat_sub(p->exact_alloc_bytes, p->unsampled_bytes);
+	objects = sp_sat_sub(sp_sat_sub(objects, had),
+			     sp_profile_lost_samples(p));
+	if (!objects && sampled.objects == had && bytes > sampled.bytes &&
+	    !sp_profile_lost_samples(p))
+		objects = 1;
+	sp_sat_add(&p->losses[SP_LOSS_UNRECORDED], objects);
 }

@@ -364,7 +364,7 @@ static const enum loss_unit {
 	[SP_LOSS_FREE_MISSED] = SAMPLES,  [SP_LOSS_LEFT] = SAMPLES,
 	[SP_LOSS_INIT_RACE] = OBJECTS,    [SP_LOSS_NESTED] = OBJECTS,
 	[SP_LOSS_FORK_RESET] = BYTES,     [SP_LOSS_PAUSED] = BYTES,
-	[SP_LOSS_AFTER_EXIT] = BYTES,
+	[SP_LOSS_AFTER_EXIT] = BYTES,     [SP_LOSS_UNRECORDED] = SAMPLES,
 };
 
 static double whole_of(const struct sp_profile *p, enum loss_unit unit)

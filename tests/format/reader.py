@@ -80,12 +80,15 @@ class Profile:
         self.oldest, self.since = self.window[:2]
 
     def _slots(self, data):
-        self.slots = []
+        self.slots, self.has_unreadable_slot = [], False
         for at in range(0, 448 * 128, 128):
             copy = newest(self.file_id, SLOT,
                           (data[at:at + 64], data[at + 64:at + 128]))
             (_, total, objects, base, base_objects, thread, tid,
              _) = struct.unpack("<8Q", copy or bytes(64))
+            if copy is None and (any(data[at:at + 64]) or (
+                    self.end_kind == 1 and any(data[at + 64:at + 128]))):
+                self.has_unreadable_slot = True
             self.slots.append(([total, objects],
                                [total - base & MASK,
                                 objects - base_objects & MASK], thread))
@@ -435,7 +438,8 @@ class Profile:
 
     def is_open(self):
         """Does nobody know how much is missing?"""
-        return self.is_cut or self.losses[25] > 0
+        return self.is_cut or self.losses[25] > 0 or \
+            self.has_unreadable_slot
 
     def look_at_length(self, length):
         """Is it cut, and even before the end of the thread slots?"""

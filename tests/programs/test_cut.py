@@ -22,7 +22,7 @@ TEXTS = [["report", "--view", view] for view in VIEWS] + [
 EXPORTS = ("pprof", "massif", "jsonl", "html", "dhat", "collapsed",
            "speedscope", "csv", "heap_v2")
 # What a full file knows: the process counted to its end, each class as well.
-COUNTED = re.compile(r"ended cleanly|allocated .*, exact|exact totals are not|"
+COUNTED = re.compile(r"ended cleanly|allocated .*, exact|exact totals (are not|but)|"
                      r"exact is all|exact +thread|exact bytes|exact objects|"
                      r"phase .*, exact|with exact totals|Exact totals|"
                      r"[0-9] (Ki)?B  .* exact |exact +alloc_\w+")
@@ -85,6 +85,64 @@ class Lacking(Serve):
                 self.assertIsNone(row["change"]["hi"], row)
         return said["exact"]
 
+    def test_fewer_samples_than_the_totals_say(self):
+        """A chunk that reads as zeros is none, as one that nobody used."""
+        path, whole = (os.path.join(self.served, name) for name in (
+            "hole.sprof", "whole"))
+        for name in (path, whole):
+            self.record(os.path.basename(name), harness.target("program_gated"),
+                        *SITES, period=1)
+        with open(path, "r+b") as file:
+            heads = [at for at in range(65536, os.path.getsize(path), 65536)
+                     if os.pread(file.fileno(), 8, at) == b"chnk\1\0\0\0"]
+            file.seek(heads[1])
+            file.write(bytes(65536))
+        for argv in TEXTS:
+            if argv[0] in ("check", "advise", "list"):
+                continue
+            text = COUNTED.sub("", self.asked(*argv, path).stdout)
+            self.assertNotRegex(text, "exact|Exact|cleanly", argv)
+        for view in VIEWS:
+            said = self.asked_json("report", "--json", "--view", view, path)
+            self.assertEqual(list(points(said)), [], view)
+            self.assertEqual(said["whole"]["why_not"],
+                             "samples and frees were lost")
+            self.assertEqual(said["estimate"]["live_bytes"]["lo"], 0)
+            self.assertIsNone(said["estimate"]["peak_bytes"]["hi"])
+            self.assertEqual(
+                said["losses"]["samples_not_in_file"],
+                said["exact"]["alloc_objects"] - said["samples"])
+            for row in csv.DictReader(io.StringIO(self.asked(
+                    "report", "--csv", "--view", view, path).stdout)):
+                self.assertNotEqual(row["flat_bytes_lo"], row["flat_bytes_hi"])
+        for pair in ((path, whole), (whole, path)):
+            for row in self.asked_json("diff", "--json", *pair)["functions"]:
+                self.assertIsNone(row["change"]["hi" if pair[1] == path
+                                                else "lo"])
+        for files in ((path,), (path, whole)):
+            database = f"sqlite:{self.dir}/{len(files)}.db"
+            self.asked("fleet", "init", "--db", database)
+            self.asked("fleet", "add", "--db", database, *files)
+            said = self.asked_json("fleet", "report", "--json", "--db", database)
+            self.assertFalse(said["whole"]["is_whole"])
+            self.assertEqual(list(points(said)), [])
+
+    def test_frees_that_had_no_room(self):
+        """The first of them is the end of what is known of live objects: no
+        sample was lost before the program went on, 50 ms later."""
+        disk, path = (os.path.join(self.dir, name) for name in ("disk", "full"))
+        os.mkdir(disk)
+        self.fill_disk("384k", disk, path, "hold:1000:20000", "drop=50",
+                       "c:120:10", program="program_gated")
+        said = self.asked_json("report", "--json", path)
+        self.assertGreater(said["losses"]["frees_not_recorded"], 1000)
+        self.assertGreaterEqual(said["losses"]["samples_file_full"], 10)
+        self.assertLessEqual(
+            said["whole"]["live_known_until_ns"],
+            said["duration_ns"] - 50_000_000)
+        self.assertEqual(said["samples"] + said["losses"]["samples_file_full"],
+                         said["exact"]["alloc_objects"])
+
     @harness.nightly_too
     def test_every_output(self):
         cut, full, self.other = (os.path.join(self.served, name) for name in (
@@ -113,6 +171,9 @@ class Lacking(Serve):
                 full, "clean", 1, 0), (turned, "clean", 1, 1)):
             row, = (r for r in listed if r["file"] == path)
             self.assertEqual((row["end"], row["alloc_is_exact"]), (end, counted))
+            text = self.asked("ls", os.path.dirname(path)).stdout
+            shown = text[:text.index(os.path.basename(path))].splitlines()[-2]
+            self.assertEqual("unknown" in shown, not whole, text)
             self.assertEqual(not list(points(row)), not whole)
             key, = (k for k in found["sampleprof_whole"] if json.loads(k)[
                 "profile"] == os.path.basename(path))

@@ -20,6 +20,12 @@ WHOLE = [
      "", "test_losses"),
     ("full_lacks_nothing", "\t\tSP_LOSS_FILE_FULL,\n",
      "", "test_losses"),
+    ("unrecorded_is_there",
+     "\t\tSP_LOSS_NESTED,\n\t\tSP_LOSS_UNRECORDED,\n",
+     "\t\tSP_LOSS_NESTED,\n", "test_losses"),
+    ("unrecorded_frees_are_there",
+     "\t\tSP_LOSS_FREE_DROPPED,\n\t\tSP_LOSS_UNRECORDED,\n",
+     "\t\tSP_LOSS_FREE_DROPPED,\n", "test_losses"),
     ("full_table_lacks_nothing", "\t\tSP_LOSS_LIVE_TABLE,\n",
      "", "test_losses"),
     ("dropped_frees_are_there", "\t\tSP_LOSS_FREE_DROPPED,\n",
@@ -73,6 +79,15 @@ WHOLE = [
 # What the counters of a disk without room mean, of totals and of what was
 # alive: test_proved_totals.
 TOTALS = [
+    ("unreadable_slot_is_zero", "r->lacks_slots ||", "",
+     "test_unreadable_slot"),
+    ("totals_prove_nothing", "p->period_bytes > 1 || ", "true || ",
+     "test_totals_of_what_is_not_there"),
+    ("parent_is_unrecorded", "p->losses[SP_LOSS_FORK_RESET]", "false",
+     "test_totals_of_what_is_not_there"),
+    ("lost_is_unrecorded", "sp_sat_sub(sp_sat_sub(objects, had),",
+     "sp_sat_sub(sp_sat_sub(objects, had) + 0 *",
+     "test_totals_of_what_is_not_there"),
     ("without_room_is_counted", " ||\n\t    r->status.losses[SP_LOSS_PAGE]",
      "", "test_low_disk"),
 ]

@@ -164,6 +164,15 @@ static void say_moment(struct sp_lane *lane, const char *key, uint64_t time_ns)
 	sp_writer_info(lane, key, text, strlen(text));
 }
 
+/* From when on a file that keeps all keeps nothing any more,
+ * be it a sample or a free that has no room. */
+static void say_full(struct sp_lane *lane, uint64_t time_ns)
+{
+	if (process->records_all && sp_chunks_is_full() &&
+	    !atomic_exchange(&has_said_full, true))
+		say_moment(lane, "full_ns", time_ns);
+}
+
 void sp_recorder_describe_end(struct sp_thread *t, bool is_detached)
 {
 	const char *python = sp_python_unread();
@@ -212,6 +221,8 @@ bool sp_recorder_append(const struct sp_record *record)
 	is_at_rest = sp_ring_at_rest();
 	if (lane) {
 		written = sp_writer_append(lane, record);
+		if (!written && record->type == SP_RECORD_FREE_ADDRESS)
+			say_full(lane, record->u.free_address.time_ns);
 		/* A program may free for long without an event. */
 		if (!is_at_rest && sp_writer_is_open())
 			sp_rewrite_live_step(lane);
@@ -302,6 +313,11 @@ static bool records_all_frees(void)
 	return process && process->records_all;
 }
 
+static bool has_been_full(void)
+{
+	return atomic_load_explicit(&has_said_full, memory_order_relaxed);
+}
+
 static void record_address(const void *p, uint64_t time_ns)
 {
 	const struct sp_thread *t = &sp_thread;
@@ -318,7 +334,7 @@ static void record_address(const void *p, uint64_t time_ns)
 		.time_ns = time_ns,
 		.thread = t->generation == fork_count() ? t->index : 0,
 	};
-	if (sp_chunks_is_full() || !sp_recorder_append(&r))
+	if (has_been_full() || !sp_recorder_append(&r))
 		lose_free();
 }
 
@@ -467,14 +483,6 @@ static bool append_sample(struct sp_lane *lane,
 	return false;
 }
 
-/* From when on a file that keeps all keeps nothing any more. */
-static void say_full(struct sp_lane *lane, uint64_t time_ns)
-{
-	if (process->records_all && sp_chunks_is_full() &&
-	    !atomic_exchange(&has_said_full, true))
-		say_moment(lane, "full_ns", time_ns);
-}
-
 static bool record_sample(struct sp_thread *t, struct sp_lane *lane,
 			  const struct sp_event *event, uint64_t id,
 			  struct sp_record *r, uint32_t *ret_segment)
@@ -564,7 +572,7 @@ void sp_recorder_sample(struct sp_thread *t, const struct sp_event *event)
 		.generation = t->generation,
 	};
 
-	if (atomic_load_explicit(&has_said_full, memory_order_relaxed))
+	if (has_been_full())
 		sp_diag_lose(SP_LOSS_FILE_FULL, 1);
 	else if (keep_sample(t, event, &live))
 		sp_probes_alloc(event->p, event->size_bytes, t->sampler.law,

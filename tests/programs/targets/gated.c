@@ -3,14 +3,16 @@
  * gated SPEC...: allocates what a gate is to find, and prints the truth.
  *
  * SPEC is SITE:SIZE:COUNT with SITE one of a to f, or "keep:SIZE:COUNT" for
- * objects that stay alive.  The last line is "total BYTES OBJECTS" of these.
- * "mark=NAME" begins a phase.
+ * objects that stay alive, "hold:SIZE:COUNT" until "drop=MS" frees them and waits
+ * so long.  The last line is "total BYTES OBJECTS" of these.  "mark=NAME" begins
+ * a phase.
  *
  * MOVED: a hundred lines and some kilobytes of code in front of the same code.
  * RENAMED: site_c is called site_renamed.
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "truth.h"
 
@@ -59,6 +61,31 @@ static NOINLINE void keeper(size_t size, unsigned long count)
 	STAY();
 }
 
+static void *held;
+
+static NOINLINE void holder(size_t size, unsigned long count)
+{
+	EXPECT(size >= sizeof(held));
+	for (unsigned long i = 0; i < count; i++) {
+		void **p = malloc(size);
+
+		*p = held;
+		held = p;
+	}
+	STAY();
+}
+
+static NOINLINE void drop(unsigned int ms)
+{
+	while (held) {
+		void **p = held;
+
+		held = *p;
+		free(p);
+	}
+	usleep(1000 * ms);
+}
+
 static NOINLINE void work(const char *site, size_t size, unsigned long count)
 {
 	static void (*const sites[])(size_t, unsigned long) = {
@@ -66,6 +93,8 @@ static NOINLINE void work(const char *site, size_t size, unsigned long count)
 
 	if (strcmp(site, "keep") == 0) {
 		keeper(size, count);
+	} else if (strcmp(site, "hold") == 0) {
+		holder(size, count);
 	} else {
 		EXPECT(site[0] >= 'a' && site[0] <= 'f');
 		sites[site[0] - 'a'](size, count);
@@ -83,6 +112,10 @@ int main(int argc, char **argv)
 
 		if (strncmp(argv[i], "mark=", 5) == 0) {
 			sampleprof_mark(argv[i] + 5);
+			continue;
+		}
+		if (strncmp(argv[i], "drop=", 5) == 0) {
+			drop((unsigned int)atoi(argv[i] + 5));
 			continue;
 		}
 		EXPECT(sscanf(argv[i], "%15[a-z]:%lu:%lu", site, &size,

@@ -109,10 +109,12 @@ TEST(losses)
 		[SP_LOSS_FILE_FULL] = true,
 		[SP_LOSS_NO_FILE] = true,
 		[SP_LOSS_NESTED] = true,
+		[SP_LOSS_UNRECORDED] = true,
 	};
 	static const bool is_free[SP_LOSS_COUNT] = {
 		[SP_LOSS_LIVE_TABLE] = true,
 		[SP_LOSS_FREE_DROPPED] = true,
+		[SP_LOSS_UNRECORDED] = true,
 	};
 
 	for (int kind = 0; kind < SP_LOSS_COUNT; kind++) {

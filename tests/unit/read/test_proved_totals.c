@@ -5,7 +5,7 @@
  */
 #include <unistd.h>
 
-#include "model/profile.h"
+#include "model/whole.h"
 #include "read/load.h"
 #include "support/format_model.h"
 #include "support/scratch.h"
@@ -17,7 +17,7 @@
 static struct model_file file;
 static struct model_bytes records;
 static struct model_chunk chunk;
-static uint64_t last_id;
+static uint64_t last_id, sample_period = 4096;
 
 /* Chunk 1 has records, chunk 2 class totals. */
 static void begin_file(uint64_t end_kind)
@@ -55,7 +55,7 @@ static void put_sample(uint64_t thread, uint64_t size)
 	r.u.sample = (struct sp_record_sample){.id = ++last_id,
 					       .time_ns = last_id,
 					       .size_bytes = size,
-					       .period_bytes = 4096,
+					       .period_bytes = sample_period,
 					       .thread = thread};
 	model_encode(&records, &chunk, &r);
 }
@@ -205,6 +205,79 @@ TEST(low_disk)
 	expect_low(SP_END_NONE, 5, 777);
 	expect_low(SP_END_SIGNAL + 9, 5, 777);
 	expect_low(SP_END_CLEAN, 5, 0);
+}
+
+/* Nobody knows what a slot had that cannot be read. */
+TEST(unreadable_slot)
+{
+	for (int is_damaged = 0; is_damaged < 2; is_damaged++) {
+		struct sp_profile *p;
+		struct sp_error err;
+
+		begin_file(SP_END_CLEAN);
+		put_slot(1, 5000, 50, 0, 1);
+		put_slot(2, 3000, 30, 0, 2);
+		model_file_put(&file, 1, &records);
+		model_file_seal(&file);
+		model_file_slot(&file, 2, 1)->alloc_bytes ^= is_damaged;
+		assert_int_equal(model_file_write(&file, scratch, file.bytes.n),
+				 0);
+		model_done(&records);
+		model_done(&file.bytes);
+		assert_int_equal(
+			sp_profile_load(scratch, NULL, NULL, &p, &err), 0);
+		assert_int_equal(p->missing_bytes_max,
+				 is_damaged ? UINT64_MAX : 0);
+		assert_int_equal(sp_profile_is_exact(p), !is_damaged);
+		sp_profile_free(p);
+	}
+}
+
+/* The loss UNRECORDED of a file of two samples of 40 bytes. */
+static uint64_t unrecorded(uint64_t period, uint64_t objects, uint64_t bytes,
+			   uint64_t lost, enum sp_loss kind)
+{
+	struct sp_profile *p;
+	struct sp_error err;
+	uint64_t found;
+
+	begin_file(SP_END_CLEAN);
+	model_file_header(&file)->period_bytes = period;
+	model_file_status(&file, 1)->losses[kind] = lost;
+	put_slot(1, bytes, objects, 0, 1);
+	put_sample(1, 40);
+	put_sample(1, 40);
+	model_file_put(&file, 1, &records);
+	model_file_seal(&file);
+	assert_int_equal(model_file_write(&file, scratch, file.bytes.n), 0);
+	model_done(&records);
+	model_done(&file.bytes);
+	assert_int_equal(sp_profile_load(scratch, NULL, NULL, &p, &err), 0);
+	found = p->losses[SP_LOSS_UNRECORDED];
+	if (!lost) {
+		const struct sp_whole whole = sp_whole_of(p);
+
+		assert_int_equal(sp_whole_is_all(&whole), !found);
+	}
+	sp_profile_free(p);
+	return found;
+}
+
+/* With a period of 1 each allocation is a sample, or another loss. */
+TEST(totals_of_what_is_not_there)
+{
+	sample_period = 1;
+	assert_int_equal(unrecorded(1, 2, 80, 0, SP_LOSS_FILE_FULL), 0);
+	assert_int_equal(unrecorded(1, 5, 200, 0, SP_LOSS_FILE_FULL), 3);
+	assert_int_equal(unrecorded(1, 5, 200, 2, SP_LOSS_FILE_FULL), 1);
+	assert_int_equal(unrecorded(1, 5, 200, 9, SP_LOSS_NO_LANE), 0);
+	/* as many, but not of these sizes */
+	assert_int_equal(unrecorded(1, 2, 81, 0, SP_LOSS_FILE_FULL), 1);
+	assert_int_equal(unrecorded(1, 2, 81, 1, SP_LOSS_FILE_FULL), 0);
+	/* of a parent, perhaps */
+	assert_int_equal(unrecorded(1, 5, 200, 9, SP_LOSS_FORK_RESET), 0);
+	sample_period = 4096;
+	assert_int_equal(unrecorded(4096, 5, 200, 0, SP_LOSS_FILE_FULL), 0);
 }
 
 /* A mark says what the process had: so much less is missing. */
