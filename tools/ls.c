@@ -62,7 +62,7 @@ static struct sp_text_cell live_cell(const struct recording *r)
 
 	if (!r->has_live)
 		return cell;
-	if (!isfinite(r->live_bytes.hi))
+	if (r->live_is_unknown || !isfinite(r->live_bytes.hi))
 		return (struct sp_text_cell){"unknown"};
 	if (r->live_samples)
 		return sp_text_bytes(r->live_bytes.value);

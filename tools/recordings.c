@@ -99,6 +99,7 @@ static void take_live(struct recording *to, const struct sp_analysis *a)
 		return;
 	to->live_bytes = sp_estimate_bytes(&a->how, &a->live->all);
 	to->live_samples = a->live->all.all.samples;
+	to->live_is_unknown = a->live->all.is_unknown;
 }
 
 static void free_recording(struct recording *r)

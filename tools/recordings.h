@@ -27,7 +27,7 @@ struct recording {
 	uint64_t end_kind; /* enum sp_end_kind, or unknown */
 	bool is_cut;
 	enum sp_unseen unseen; /* live objects may be in no sample */
-	bool has_live;
+	bool has_live, live_is_unknown;
 	struct sp_interval live_bytes; /* at the end */
 	uint64_t live_samples;
 };

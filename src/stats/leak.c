@@ -155,6 +155,13 @@ static void add_clock(struct sp_growth_test *test,
 		test->strength = fmax(test->strength, other->strength);
 }
 
+/* What is missing may have stayed, or gone. */
+static struct sp_interval wider(struct sp_interval i, double gap_bytes)
+{
+	return (struct sp_interval){i.value, i.lo - gap_bytes,
+				    i.hi + gap_bytes};
+}
+
 int sp_leak_judge(struct sp_leak *rows, size_t n, size_t n_sites,
 		  const struct sp_leak_clocks *clocks,
 		  struct sp_leak_judging *ret)
@@ -175,10 +182,12 @@ int sp_leak_judge(struct sp_leak *rows, size_t n, size_t n_sites,
 		test_row(row, by, clocks);
 		tests[i] = by[SP_LEAK_BY_TIME];
 		add_clock(&tests[i], &by[SP_LEAK_BY_BYTES], clocks);
-		row->bytes =
-			sp_growth_bytes(&row->growth[0], false, 1 - 2 * LEVEL);
-		row->half_bytes =
-			sp_growth_bytes(&row->growth[0], true, 1 - 2 * LEVEL);
+		row->bytes = wider(
+			sp_growth_bytes(&row->growth[0], false, 1 - 2 * LEVEL),
+			clocks->gap_bytes);
+		row->half_bytes = wider(
+			sp_growth_bytes(&row->growth[0], true, 1 - 2 * LEVEL),
+			clocks->gap_bytes);
 		row->grows = row->bytes.lo > 0;
 		if (row->is_tested && i < n_sites)
 			p[ret->n_tests++] = row->p;
@@ -194,7 +203,8 @@ int sp_leak_judge(struct sp_leak *rows, size_t n, size_t n_sites,
 		struct sp_leak *row = &rows[i];
 		const double limit = i < n_sites ? largest : SP_LEAK_RATE;
 
-		if (row->is_tested && row->p <= limit) {
+		if (row->is_tested && row->p <= limit &&
+		    (row->grows || !(clocks->gap_bytes > 0))) {
 			row->verdict = SP_LEAK_LEAK;
 			continue;
 		}

@@ -57,6 +57,7 @@ struct sp_leak_clocks {
 	bool is_own;    /* of all bytes, many are of what grows */
 	bool is_load;   /* windows are cut by what is freed soon alone */
 	bool has_all;   /* if so: those by all bytes may show a leak, too */
+	double gap_bytes; /* any row may have them: samples were lost (E61) */
 };
 
 /* Set what is behind `growth` in each row, by both clocks.  The first

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/saturate.h"
 #include "model/walk.h"
 #include "model/whole.h"
 
@@ -307,6 +308,23 @@ static bool leave_idle(const struct sp_profile *p, const struct bins *b,
 	return at_begin || at_end;
 }
 
+/* More than chance hides: of bytes, or as many as of samples. */
+static double lost_bytes(const struct sp_profile *p, const double *born)
+{
+	const struct sp_whole whole = sp_whole_of(p);
+	const double lost = (double)sp_profile_lost_samples(p);
+	double all = (double)sp_sat_sub(p->exact_alloc_bytes,
+					p->unsampled_bytes);
+	double seen = 0;
+
+	if (!whole.is_starved)
+		return 0;
+	for (int i = 0; i < BINS; i++)
+		seen += born[i];
+	return fmax(all - seen,
+		    all * lost / (lost + (double)sp_profile_samples(p)));
+}
+
 /* (E54) By what is freed soon, if that is most of the bytes. */
 static void cut_by_bytes(struct reading *r)
 {
@@ -324,6 +342,7 @@ static void cut_by_bytes(struct reading *r)
 	r->clocks[SP_LEAK_BY_BYTES] = clock_by_bytes(p, bytes, &l->clock);
 	r->judged.is_uneven = l->is_uneven;
 	bytes = r->bins->born;
+	r->judged.gap_bytes = lost_bytes(p, bytes);
 	r->clocks[SP_LEAK_BY_ALL] = clock_by_bytes(p, bytes, &l->clock);
 	r->judged.has_all = r->judged.is_load && is_uneven(p, bytes, &l->clock);
 }

@@ -211,6 +211,36 @@ static void add_falling(struct live_profile *live, unsigned int n, double fall,
 }
 
 /* The run is even; that the load falls a little matters all the same. */
+/* Samples were lost: no growth is exact, and what may be lost may have gone. */
+TEST(lost_samples)
+{
+	struct sp_leaks *leaks;
+	struct live_profile live;
+
+	live_profile_init(&live, 1, RUN_NS);
+	add(&live, 0, RUN_NS, 1000, SP_NEVER, SP_NEVER);
+	live.profile.exact_alloc_bytes = 1000 * SIZE;
+	for (int lost = 0; lost < 3; lost++) {
+		/* of so many are missing a tenth, or all but some */
+		if (lost) {
+			live.profile.losses[SP_LOSS_NO_LANE] = 100;
+			live.profile.exact_alloc_bytes =
+				(lost == 1 ? 1100 : 90000) * SIZE;
+		}
+		leaks = judge_span(&live, SP_NEVER, SP_NEVER);
+		assert_int_equal(leaks->rows[0].verdict,
+				 lost == 2 ? SP_LEAK_UNDECIDED : SP_LEAK_LEAK);
+		assert_int_equal(leaks->rows[0].bytes.lo <
+					 leaks->rows[0].bytes.hi,
+				 lost > 0);
+		assert_int_equal(leaks->rows[0].half_bytes.lo <
+					 leaks->rows[0].half_bytes.hi,
+				 lost > 0);
+		sp_leaks_free(leaks);
+	}
+	live_profile_free(&live);
+}
+
 TEST(load_that_falls_little)
 {
 	struct sp_leaks *leaks;
