@@ -437,9 +437,10 @@ static void print_comments(const struct writer *w, FILE *out)
 	fputs("command: ", out);
 	sp_text_print(out, w->profile->command);
 	fprintf(out,
-		"\nexact: %s%" PRIu64 " bytes in %" PRIu64
+		"\n%s%" PRIu64 " bytes in %" PRIu64
 		" allocations of the process\nview %s: ",
-		sp_profile_is_exact(w->profile) ? "" : "at least ",
+		sp_profile_is_exact(w->profile) ? "exact: "
+						: "counted: at least ",
 		w->profile->exact_alloc_bytes, w->profile->exact_alloc_objects,
 		sp_view_name(a->selection.view));
 	sp_text_print_estimate(out, sp_estimate_bytes(&a->how, &a->view->all),
