@@ -20,18 +20,15 @@ static uint64_t sum_of(const struct sp_profile *profile,
 uint64_t sp_profile_lost_samples(const struct sp_profile *profile)
 {
 	static const enum sp_loss kinds[] = {
-		SP_LOSS_NO_LANE,
-		SP_LOSS_FILE_FULL,
-		SP_LOSS_NO_FILE,
-		SP_LOSS_NESTED,
-		SP_LOSS_UNRECORDED,
+		SP_LOSS_NO_LANE, SP_LOSS_FILE_FULL,  SP_LOSS_NO_FILE,
+		SP_LOSS_NESTED,  SP_LOSS_UNRECORDED,
 	};
 
 	return sum_of(profile, kinds, sizeof(kinds) / sizeof(kinds[0]));
 }
 
-/* Objects that count as alive for want of a record; where samples are not in the
- * file, frees are not, either. */
+/* Objects that count as alive for want of a record; where samples are not in
+ * the file, frees are not, either. */
 static uint64_t lost_frees(const struct sp_profile *profile)
 {
 	static const enum sp_loss kinds[] = {

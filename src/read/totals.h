@@ -18,9 +18,9 @@ void sp_totals_take_slot(struct sp_profile *profile,
 			 struct sp_thread_info *owner);
 
 /*
- * At the very end: with a period of 1 each allocation of the totals is a sample,
- * or one that was lost.  What neither accounts for is the loss UNRECORDED, so
- * that nothing takes for whole what is not.
+ * At the very end: with a period of 1 each allocation of the totals is a
+ * sample, or one that was lost.  What neither accounts for is the loss
+ * UNRECORDED, so that nothing takes for whole what is not.
  */
 void sp_totals_find_unrecorded(struct sp_profile *profile);
 

@@ -216,8 +216,8 @@ int sp_aggregate_drop(struct sp_aggregate *aggregate, double share,
 		      bool only_own, struct sp_error *err);
 
 /* Raise the confidence of each interval so that those of a column hold together
- * at the requested confidence (E19).  All rows count, whatever is shown of them:
- * so a row has the same limits in every table. */
+ * at the requested confidence (E19).  All rows count, whatever is shown of
+ * them: so a row has the same limits in every table. */
 void sp_aggregate_hold_together(struct sp_aggregate *aggregate);
 
 /*

@@ -53,10 +53,10 @@ struct sp_leak_judging {
 
 /* How the windows of all rows were cut. */
 struct sp_leak_clocks {
-	bool is_uneven; /* both clocks say what is a leak; else time alone */
-	bool is_own;    /* of all bytes, many are of what grows */
-	bool is_load;   /* windows are cut by what is freed soon alone */
-	bool has_all;   /* if so: those by all bytes may show a leak, too */
+	bool is_uneven;   /* both clocks say what is a leak; else time alone */
+	bool is_own;      /* of all bytes, many are of what grows */
+	bool is_load;     /* windows are cut by what is freed soon alone */
+	bool has_all;     /* if so: those by all bytes may show a leak, too */
 	double gap_bytes; /* any row may have them: samples were lost (E61) */
 };
 

@@ -313,8 +313,8 @@ static double lost_bytes(const struct sp_profile *p, const double *born)
 {
 	const struct sp_whole whole = sp_whole_of(p);
 	const double lost = (double)sp_profile_lost_samples(p);
-	double all = (double)sp_sat_sub(p->exact_alloc_bytes,
-					p->unsampled_bytes);
+	double all =
+		(double)sp_sat_sub(p->exact_alloc_bytes, p->unsampled_bytes);
 	double seen = 0;
 
 	if (!whole.is_starved)

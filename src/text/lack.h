@@ -39,8 +39,8 @@ const char *sp_lack_why(const struct sp_whole *whole);
  * (...)".  Of one that lacks something. */
 void sp_lack_print(FILE *out, const struct sp_whole *whole);
 
-/* When what is alive was: "at 2.9 s"; at the end (SP_NEVER) "at the end", "now",
- * "at 2.9 s, after which it is not known". */
+/* When what is alive was: "at 2.9 s"; at the end (SP_NEVER) "at the end",
+ * "now", "at 2.9 s, after which it is not known". */
 struct sp_text_cell sp_lack_when(const struct sp_profile *profile,
 				 uint64_t at_ns);
 

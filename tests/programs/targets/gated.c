@@ -3,9 +3,9 @@
  * gated SPEC...: allocates what a gate is to find, and prints the truth.
  *
  * SPEC is SITE:SIZE:COUNT with SITE one of a to f, or "keep:SIZE:COUNT" for
- * objects that stay alive, "hold:SIZE:COUNT" until "drop=MS" frees them and waits
- * so long.  The last line is "total BYTES OBJECTS" of these.  "mark=NAME" begins
- * a phase.
+ * objects that stay alive, "hold:SIZE:COUNT" until "drop=MS" frees them and
+ * waits so long.  The last line is "total BYTES OBJECTS" of these.  "mark=NAME"
+ * begins a phase.
  *
  * MOVED: a hundred lines and some kilobytes of code in front of the same code.
  * RENAMED: site_c is called site_renamed.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * grows STEPS STALL_MS SEED: call sites of which leak or do not what their names
- * say.  Ten times, at random, the process stands still for STALL_MS, as one does
- * that does not get the processor.
+ * grows STEPS STALL_MS SEED: call sites of which leak or do not what their
+ * names say.  Ten times, at random, the process stands still for STALL_MS, as
+ * one does that does not get the processor.
  */
 #include <stdint.h>
 #include <stdlib.h>

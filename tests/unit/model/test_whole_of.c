@@ -105,10 +105,8 @@ TEST(lost_frees)
 TEST(losses)
 {
 	static const bool is_sample[SP_LOSS_COUNT] = {
-		[SP_LOSS_NO_LANE] = true,
-		[SP_LOSS_FILE_FULL] = true,
-		[SP_LOSS_NO_FILE] = true,
-		[SP_LOSS_NESTED] = true,
+		[SP_LOSS_NO_LANE] = true,    [SP_LOSS_FILE_FULL] = true,
+		[SP_LOSS_NO_FILE] = true,    [SP_LOSS_NESTED] = true,
 		[SP_LOSS_UNRECORDED] = true,
 	};
 	static const bool is_free[SP_LOSS_COUNT] = {

@@ -224,8 +224,8 @@ TEST(unreadable_slot)
 				 0);
 		model_done(&records);
 		model_done(&file.bytes);
-		assert_int_equal(
-			sp_profile_load(scratch, NULL, NULL, &p, &err), 0);
+		assert_int_equal(sp_profile_load(scratch, NULL, NULL, &p, &err),
+				 0);
 		assert_int_equal(p->missing_bytes_max,
 				 is_damaged ? UINT64_MAX : 0);
 		assert_int_equal(sp_profile_is_exact(p), !is_damaged);

@@ -230,12 +230,13 @@ TEST(lost_samples)
 		leaks = judge_span(&live, SP_NEVER, SP_NEVER);
 		assert_int_equal(leaks->rows[0].verdict,
 				 lost == 2 ? SP_LEAK_UNDECIDED : SP_LEAK_LEAK);
-		assert_int_equal(leaks->rows[0].bytes.lo <
-					 leaks->rows[0].bytes.hi,
-				 lost > 0);
-		assert_int_equal(leaks->rows[0].half_bytes.lo <
-					 leaks->rows[0].half_bytes.hi,
-				 lost > 0);
+		assert_int_equal(
+			leaks->rows[0]
+				.bytes.lo<leaks->rows[0].bytes.hi, lost> 0);
+		assert_int_equal(
+			leaks->rows[0]
+				.half_bytes
+				.lo<leaks->rows[0].half_bytes.hi, lost> 0);
 		sp_leaks_free(leaks);
 	}
 	live_profile_free(&live);
