@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/parse.h"
-#include "cli/commands.h"
 #include "tools/commands.h"
 #include "tools/console.h"
 

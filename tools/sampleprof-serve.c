@@ -2,7 +2,6 @@
 /* The commands that need what no report does.  sampleprof starts it. */
 #include <string.h>
 
-#include "cli/commands.h"
 #include "text/text.h"
 #include "tools/commands.h"
 #include "tools/console.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "support/livemaps_check.h"
 
-#include <string.h>
-
 _Thread_local void (*livemaps_check_step)(void);
 
 static void atomic_step(void)

@@ -15,11 +15,9 @@
 
 #include <assert.h>
 #include <fcntl.h>
-#include <link.h>
 #include <string.h>
 
 #include "agent/divert/find.h"
-#include "agent/sys/linkmap.h"
 #include "agent/sys/sys.h"
 
 #include "agent/sys/poison.h"

@@ -20,7 +20,6 @@
 #include "agent/process/period.h"
 #include "agent/process/suspend.h"
 #include "agent/sys/allocator.h"
-#include "agent/sys/export.h"
 #include "agent/thread/inside.h"
 #include "agent/thread/size_counts.h"
 

@@ -2,7 +2,6 @@
 #include "agent/event/look.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>

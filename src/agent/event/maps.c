@@ -11,7 +11,6 @@
 #include "agent/file/livemaps.h"
 #include "agent/file/rewrite_live.h"
 #include "agent/file/ring.h"
-#include "agent/file/stack.h"
 #include "agent/file/stacktab.h"
 #include "agent/file/writer.h"
 #include "agent/process/process.h"

@@ -20,7 +20,6 @@
 #include "agent/file/ring.h"
 #include "agent/file/slots.h"
 #include "agent/file/slots_copy.h"
-#include "agent/file/stack.h"
 #include "agent/file/stacktab.h"
 #include "agent/file/writer.h"
 #include "agent/sys/diag.h"

@@ -18,7 +18,6 @@
 #include <stddef.h>
 
 #include "agent/sys/sys.h"
-#include "base/hash.h"
 
 #include "agent/sys/poison.h"
 

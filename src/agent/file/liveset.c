@@ -57,7 +57,6 @@
  */
 #include "agent/file/liveset.h"
 
-#include <assert.h>
 #include <stdatomic.h>
 #include <stddef.h>
 

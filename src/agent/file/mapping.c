@@ -5,7 +5,6 @@
  */
 #include "agent/file/mapping.h"
 
-#include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/mman.h>

@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "agent/file/chunks.h"
 #include "agent/file/idtable.h"
 #include "agent/file/writer.h"
 #include "agent/sys/arena.h"

@@ -15,7 +15,6 @@
 #include <linux/prctl.h>
 #include <pthread.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "agent/event/recorder.h"
 #include "agent/hooks/count.h"

@@ -11,7 +11,6 @@
 #include <linux/mman.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/process/process.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/auxv.h>

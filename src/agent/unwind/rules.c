@@ -15,7 +15,6 @@
 #include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "agent/sys/sys.h"
 #include "base/hash.h"

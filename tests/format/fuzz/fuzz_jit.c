@@ -2,7 +2,6 @@
 /* A perf map, or a jitdump where the first byte is even, compared with a search
  * from its last entry. */
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

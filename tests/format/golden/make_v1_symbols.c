@@ -7,7 +7,6 @@
  * Usage: make_v1_symbols DIRECTORY
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "format/golden/image.h"
 

@@ -6,7 +6,6 @@
  * up. Prints how many bytes of the cache are alive then; with `wait` a byte on
  * standard input ends the rest, or lets it grow by MORE MiB first.
  */
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,6 @@
 #include <map>
 #include <stdexcept>
 #include <string>
-#include <sys/mman.h>
 #include <thread>
 #include <ucontext.h>
 #include <unistd.h>

@@ -12,7 +12,6 @@
 #include <signal.h>
 #include <ucontext.h>
 
-#include "agent/thread/thread.h"
 #include "agent/unwind/framewalk.h"
 #include "agent/unwind/modules.h"
 #include "agent/unwind/stack_bounds.h"

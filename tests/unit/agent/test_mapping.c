@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory that takes the place of a file that has ended: a thread that is
  * late stores there, and the file stays as it is. */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "agent/file/mapping.h"

@@ -3,7 +3,6 @@
  * The smallest limit of memory from a control group up to the root of its
  * mount, in directories of the test's own, and whether it is read again.
  */
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

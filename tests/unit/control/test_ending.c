@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The signal that ends a command is seen by all that ask, however often. */
 #include <signal.h>
-#include <stdbool.h>
 #include <unistd.h>
 
 #include "control/ending.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The priority of a thread that hurries, and of its children. */
 #include <sched.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -3,7 +3,6 @@
  * Files that processes below this one have mapped as code are kept, until that
  * is stopped; and of those that are not, only this user's are counted.
  */
-#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/mman.h>

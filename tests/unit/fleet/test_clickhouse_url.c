@@ -3,8 +3,6 @@
  * words, and where a password may come from; it stays out of what is said. */
 #include "fleet/clickhouse_url.h"
 
-#include <errno.h>
-
 #include "support/temp_path.h"
 #include "support/test.h"
 

@@ -3,7 +3,6 @@
  * The same as unit.golden for tests/format/golden/v1-segments: samples written
  * again, segments discarded, exact totals around the window.
  */
-#include "read/load.h"
 #include "stats/sums.h"
 #include "support/golden_maker.h"
 #include "support/load_profile.h"

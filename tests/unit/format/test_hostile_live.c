@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "model/profile.h"
-#include "read/load.h"
 #include "read/order.h"
 #include "support/format_model.h"
 #include "support/one_file.h"

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "model/profile.h"
-#include "read/load.h"
 #include "support/format_model.h"
 #include "support/load_profile.h"
 #include "support/scratch.h"

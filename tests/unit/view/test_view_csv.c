@@ -4,7 +4,6 @@
  * values, hostile names.
  */
 #include "stats/timeline.h"
-#include "support/close.h"
 #include "support/page.h"
 #include "support/test.h"
 #include "support/text_checks.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The text report of what is alive: its lines, its timeline. */
-#include <errno.h>
 
 #include "base/rng.h"
 #include "report/stats.h"
@@ -8,7 +7,6 @@
 #include "support/page.h"
 #include "support/test.h"
 #include "support/text_checks.h"
-#include "text/text.h"
 #include "view/view.h"
 
 #define R  (512 * 1024)
