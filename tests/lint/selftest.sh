@@ -193,6 +193,15 @@ test_tree() {
 		"$lint/size.sh" .
 
 	tree
+	printf 'src 8\ntests 2\nrooms 2\n' >tests/lint/budget.txt
+	wc -l tests/lint/* >tests/wide
+	refuses "more lines than the budget has" "tests: " "$lint/budget.sh" .
+	printf 'src 90\ntests 900\nrooms 2\n' >tests/lint/budget.txt
+	accepts budget "$lint/budget.sh" .
+	printf 'src 90\ntests 900\nrooms 1\n' >tests/lint/budget.txt
+	refuses "more rooms" "rooms: 2, more than 1" "$lint/budget.sh" .
+
+	tree
 	printf '%0100d\n| %0101d |\n\n    %0101d\n\n```\n%0101d\n```\n' \
 		0 0 0 0 >README.md
 	accepts "line of 100 characters, table and code" "$lint/prose.py" .
