@@ -310,7 +310,8 @@ static int put_line(struct writer *w, const struct sp_symbol *symbol,
 		sp_fleet_number(
 			(symbol->is_inlined ? SP_FLEET_NAME_INLINED : 0) |
 			(symbol->is_clone ? SP_FLEET_NAME_CLONE : 0) |
-			(symbol->lacks_inlined ? SP_FLEET_NAME_LACKS : 0)),
+			(symbol->lacks_inlined ? SP_FLEET_NAME_LACKS : 0) |
+			(symbol->calls_wrapper ? SP_FLEET_NAME_CALLS : 0)),
 		sp_fleet_number(symbol->is_fallback),
 		sp_fleet_number(w->process),
 	};

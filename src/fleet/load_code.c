@@ -262,6 +262,7 @@ static int read_line(struct reader *r, struct sp_fleet_rows *rows,
 		.is_inlined = flags & SP_FLEET_NAME_INLINED,
 		.is_clone = flags & SP_FLEET_NAME_CLONE,
 		.lacks_inlined = flags & SP_FLEET_NAME_LACKS,
+		.calls_wrapper = flags & SP_FLEET_NAME_CALLS,
 		.is_fallback = sp_fleet_get(rows, 6) == 1,
 	};
 	/* The symbolizer names it. */

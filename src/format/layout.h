@@ -526,10 +526,11 @@ enum sp_mark_kind {
 #define SP_STACK_NO_POINTER  4u /* ends where no caller can be found */
 
 /* Flags of a line of a SYMBOL record. */
-#define SP_SYMBOL_INLINED  1u /* inlined into the function of the next line */
-#define SP_SYMBOL_FALLBACK 2u /* the function is not known: module+address */
-#define SP_SYMBOL_CLONE    4u /* its symbol has a suffix of the compiler's */
-#define SP_SYMBOL_LACKS    8u /* of the first: inlined ones may be missing */
+#define SP_SYMBOL_INLINED  1u  /* inlined into the function of the next line */
+#define SP_SYMBOL_FALLBACK 2u  /* the function is not known: module+address */
+#define SP_SYMBOL_CLONE    4u  /* its symbol has a suffix of the compiler's */
+#define SP_SYMBOL_LACKS    8u  /* of the first: inlined ones may be missing */
+#define SP_SYMBOL_CALLS    16u /* of the first: it calls a wrapper there */
 
 /* A NAME's text; lines of a SYMBOL. */
 #define SP_FORMAT_NAME_MAX  32768u

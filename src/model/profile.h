@@ -89,6 +89,7 @@ struct sp_symbol {
 	bool is_clone;        /* a copy or part by the compiler: f.part.0 */
 	bool lacks_inlined;   /* others may be inlined into it: the file that
 			       * knows them was not there */
+	bool calls_wrapper;   /* of the first: an allocator's, there */
 	bool is_embedded;     /* its names come from the profile */
 	enum sp_role role;    /* OWN unless a symbolizer says otherwise */
 };

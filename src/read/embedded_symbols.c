@@ -76,6 +76,7 @@ static int take_symbol(struct sp_embedded *s, struct sp_blocks *blocks,
 			.is_fallback = lines[i].flags & SP_SYMBOL_FALLBACK,
 			.is_clone = lines[i].flags & SP_SYMBOL_CLONE,
 			.lacks_inlined = lines[i].flags & SP_SYMBOL_LACKS,
+			.calls_wrapper = lines[i].flags & SP_SYMBOL_CALLS,
 			.is_embedded = true,
 		};
 		/* A text may be empty, or begin with a zero byte. */

@@ -169,7 +169,8 @@ static int write_frame(struct writer *w, struct sp_frame frame,
 		lines[i].flags = (s->is_inlined ? SP_SYMBOL_INLINED : 0) |
 				 (s->is_fallback ? SP_SYMBOL_FALLBACK : 0) |
 				 (s->is_clone ? SP_SYMBOL_CLONE : 0) |
-				 (s->lacks_inlined ? SP_SYMBOL_LACKS : 0);
+				 (s->lacks_inlined ? SP_SYMBOL_LACKS : 0) |
+				 (s->calls_wrapper ? SP_SYMBOL_CALLS : 0);
 	}
 	return put_name(w, NULL, &record);
 }

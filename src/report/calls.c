@@ -16,6 +16,11 @@ static int add_call(struct sp_calls *calls, const struct sp_symbol *symbol,
 			     calls->n, sizeof(*calls->roles)) < 0)
 		return -ENOMEM;
 	calls->roles[calls->n] = symbol->role;
+	/* Which has jumped on to one that has no name: its frame is gone. */
+	if (calls->n && symbol->calls_wrapper &&
+	    calls->at[calls->n - 1].frame.module == frame.module &&
+	    calls->roles[calls->n - 1] == SP_ROLE_NAMELESS)
+		calls->roles[calls->n - 1] = SP_ROLE_WRAPPER;
 	calls->at[calls->n++] = (struct sp_call){symbol, frame};
 	return 0;
 }

@@ -104,10 +104,16 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata,
 	return fd >= 0 ? sp_unpacked_open(fd) : -1;
 }
 
+Elf *sp_debuginfo_elf(const struct sp_debuginfo *info)
+{
+	GElf_Addr bias;
+
+	return dwfl_module_getelf(info->module, &bias);
+}
+
 static int report_file(struct sp_debuginfo *info, int fd, struct sp_error *err)
 {
 	void **userdata;
-	GElf_Addr bias;
 	Elf *elf;
 
 	info->dwfl = dwfl_begin(&info->callbacks);
@@ -126,7 +132,7 @@ static int report_file(struct sp_debuginfo *info, int fd, struct sp_error *err)
 	dwfl_module_info(info->module, &userdata, NULL, NULL, NULL, NULL, NULL,
 			 NULL);
 	*userdata = info;
-	elf = dwfl_module_getelf(info->module, &bias);
+	elf = sp_debuginfo_elf(info);
 	if (elf) {
 		sp_ehframe_open(elf, &info->ehframe);
 		sp_folded_open(&info->folded, elf);
@@ -177,7 +183,7 @@ static int index_symbols(struct sp_debuginfo *info)
 	GElf_Addr address;
 	GElf_Sym symbol;
 	Elf *elf = NULL;
-	int i, r = 0;
+	int r = 0;
 
 	/* The last symbol is of the file that has the debug information. */
 	if (n > 1 && dwfl_module_getsym_info(info->module, n - 1, &symbol,
@@ -187,7 +193,7 @@ static int index_symbols(struct sp_debuginfo *info)
 		sp_folded_open(&info->folded, elf);
 		info->has_all_symbols |= sp_elffile_has_all_symbols(elf);
 	}
-	for (i = 1; i < n && r != -ENOMEM; i++)
+	for (int i = 1; i < n && r != -ENOMEM; i++)
 		r = index_symbol(info, i);
 	sp_folded_seal(&info->folded);
 	return r == -ENOMEM ? r : sp_rangemap_seal(&info->symbols);
@@ -326,11 +332,9 @@ int sp_debuginfo_open(const char *path, const struct sp_build_id *want,
 
 void sp_debuginfo_close(struct sp_debuginfo *info)
 {
-	size_t i;
-
 	if (!info)
 		return;
-	for (i = 0; i < info->n_units; i++) {
+	for (size_t i = 0; i < info->n_units; i++) {
 		sp_rangemap_clear(&info->units[i].functions);
 		free(info->units[i].function_dies);
 	}
@@ -349,8 +353,7 @@ void sp_debuginfo_close(struct sp_debuginfo *info)
 
 static int add_function(struct unit *unit, Dwarf_Die *die)
 {
-	size_t n_ranges = unit->functions.count;
-	size_t n = unit->n_functions;
+	size_t n_ranges = unit->functions.count, n = unit->n_functions;
 	Dwarf_Die *grown;
 	int r;
 

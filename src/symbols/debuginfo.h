@@ -66,6 +66,20 @@ const struct sp_rangemap *sp_debuginfo_symbols(const struct sp_debuginfo *info);
 const char *sp_debuginfo_symbol(const struct sp_debuginfo *info, uint32_t i,
 				GElf_Sym *ret, uint64_t *ret_value);
 
+/* The module's own file, or NULL. */
+Elf *sp_debuginfo_elf(const struct sp_debuginfo *info);
+
+/*
+ * Is an allocator's wrapper called in front of the return address `back` of
+ * that module?  The code of the file says so, on x86-64 and aarch64: the
+ * function whose frame is there may be another, to which the wrapper has
+ * jumped.  False if it is not known.
+ */
+struct sp_see_through;
+bool sp_callsite_is_wrapper(const struct sp_debuginfo *info,
+			    const struct sp_see_through *rules,
+			    const char *module, uint64_t back);
+
 /* What it lacks, as far as it was looked up, and the remedy, fit to follow the
  * name of the file and a comma; "" if nothing. */
 const char *sp_debuginfo_lack(const struct sp_debuginfo *info);

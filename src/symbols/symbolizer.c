@@ -437,6 +437,10 @@ static struct sp_symbols symbolize_address(struct sp_symbolizer *s,
 		if (!give_name(s, name, symbol))
 			return failed;
 	}
+	if (n && image && image->info && address != lookup_address)
+		symbols->calls_wrapper = sp_callsite_is_wrapper(
+			image->info, s->see_through, base_name(module->path),
+			lookup_address + 1);
 	n += !n;
 	kept = sp_blocks_copy(&s->storage, symbols, n * sizeof(*symbols));
 	return kept ? (struct sp_symbols){kept, n} : failed;
@@ -527,6 +531,10 @@ static struct sp_symbols choose_symbols(struct sp_symbolizer *s,
 		image->lacks_inlined |=
 			is_named && embedded->symbol->lacks_inlined;
 	}
+	/* Of a function without a name they may say more: where it begins, if
+	 * the file is gone, and what it calls. */
+	if (embedded && !is_named && here.symbol->is_fallback)
+		return rename_embedded(s, module, *embedded);
 	if (!is_named || has_line(&here))
 		return here;
 	s->n_embedded++;

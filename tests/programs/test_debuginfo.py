@@ -5,6 +5,7 @@
 a file shared by `dwz -m`, a debug file.  Inlined functions are there, or a
 note says which file is missing."""
 
+import json
 import os
 import re
 import subprocess
@@ -22,6 +23,28 @@ __attribute__((noinline)) void real(int n) { outer(n); }
 int main() { real(30); }
 """
 ALL = ["inner", "outer", "real", "main"]
+
+# As nginx is built: palloc has jumped to a function that has no name where the
+# program is stripped, and `scan` to one that is not below a wrapper.
+JUMPS = r"""#include <stdlib.h>
+static __attribute__((noipa)) void *take(size_t n) {
+  char *p = malloc(n);
+  p[0] = 1;
+  return p;
+}
+static __attribute__((noipa)) void *look(size_t n) {
+  char *p = malloc(n);
+  p[0] = 2;
+  return p;
+}
+__attribute__((noipa)) void *palloc(size_t n) { return take(n + 1); }
+__attribute__((noipa)) void *scan(size_t n) { return look(n + 1); }
+static __attribute__((noipa)) int first(void) { return palloc(19) != 0; }
+__attribute__((noipa)) int answer(void) {
+  return first() + (palloc(99) == scan(49));
+}
+int main(void) { return answer() > 1; }
+"""
 
 
 class DebugInfo(harness.Case):
@@ -164,3 +187,32 @@ class DebugInfo(harness.Case):
         self.assertEqual(names[:2], ["real", "main"])
         self.assertIn("app, which has no debug information: lines and inlined "
                       "functions are missing; build it with -g", notes)
+
+    def test_jumps(self):
+        """What a wrapper has jumped to is flat for who called the wrapper, also
+        by names in the profile."""
+        with open(os.path.join(self.dir, "app.c"), "w", encoding="utf-8") as f:
+            f.write(JUMPS)
+        self.call(harness.require("gcc", "gcc"), "-O2", "-rdynamic", "app.c",
+                  "-o", "app")
+        self.call("strip", "app")
+        program = os.path.join(self.dir, "app")
+        recorded = self.execute(program, period=1).paths[0]
+        frames = [[f["function"] for f in s["frames"]]
+                  for s in harness.Profile(recorded).stacks]
+        self.assertFalse(any("palloc" in names for names in frames), frames)
+        flat = self.flat(recorded)
+        self.assertEqual(flat["answer"], 100)
+        self.assertEqual(sorted(flat[n] for n in flat
+                                if re.match(r"app\+0x\w+$", n)), [20, 50])
+        named = [os.path.join(self.dir, n) for n in ("n.sprof", "n.sprof.zst")]
+        for path in named:
+            harness.report("symbolize", recorded, "-o", path)
+        os.rename(program, program + ".gone")
+        for path in named:
+            self.assertEqual(self.flat(path), flat)
+
+    def flat(self, path):
+        said = json.loads(harness.report("report", "--json", path))
+        return {f["name"]: f["flat_bytes"]["value"] for f in said["functions"]
+                if f["flat_bytes"]["value"]}

@@ -41,6 +41,7 @@ static struct sp_symbols answer(struct sp_frame frame)
 			.is_fallback = frame.offset % 11 == 0,
 			.is_clone = frame.offset % 7 == i,
 			.lacks_inlined = !i && frame.offset % 3 == 0,
+			.calls_wrapper = !i && frame.offset % 5 == 0,
 		};
 	}
 	return (struct sp_symbols){symbols, n};
@@ -153,6 +154,7 @@ static void same(const struct sp_symbols *got, const struct sp_symbols *want,
 		assert_int_equal(g->is_fallback, w->is_fallback);
 		assert_int_equal(g->is_clone, w->is_clone);
 		assert_int_equal(g->lacks_inlined, w->lacks_inlined);
+		assert_int_equal(g->calls_wrapper, w->calls_wrapper);
 	}
 }
 
