@@ -16,9 +16,10 @@
 /* A distinct frame of the profile: texts[first], and those of the functions
  * that it was inlined into. */
 struct known {
-	struct sp_frame frame;
+	struct sp_frame frame; /* the first, for sp_profile_compare_frames() */
 	uint32_t first;
 	uint32_t n;
+	bool is_wanted;
 };
 
 struct builder {
@@ -33,38 +34,27 @@ struct builder {
 /* The frame of stacks that have none. */
 #define NO_STACK 1u
 
-static int compare_frames(const void *a, const void *b)
+static struct known *find_frame(const struct builder *b, struct sp_frame frame)
 {
-	const struct known *x = a, *y = b;
-
-	if (x->frame.module != y->frame.module)
-		return x->frame.module < y->frame.module ? -1 : 1;
-	return (x->frame.offset > y->frame.offset) -
-	       (x->frame.offset < y->frame.offset);
+	return bsearch(&frame, b->known, b->n_known, sizeof(*b->known),
+		       sp_profile_compare_frames);
 }
 
 static int collect_frames(struct builder *b)
 {
-	size_t n = 0, kept = 0;
+	const struct sp_profile *p = b->profile;
+	struct sp_frame *frames = sp_profile_frames(p, &b->n_known);
 
-	for (size_t i = 0; i < b->profile->n_stacks; i++)
-		n += b->wanted[i] ? b->profile->stacks[i].n_frames : 0;
-	b->known = calloc(n + 1, sizeof(*b->known));
-	if (!b->known)
+	b->known = calloc(b->n_known + 1, sizeof(*b->known));
+	for (size_t i = 0; frames && b->known && i < b->n_known; i++)
+		b->known[i].frame = frames[i];
+	free(frames);
+	if (!frames || !b->known)
 		return -ENOMEM;
-	n = 0;
-	for (size_t i = 0; i < b->profile->n_stacks; i++) {
-		const struct sp_stack *stack = &b->profile->stacks[i];
-
-		for (uint32_t k = 0; b->wanted[i] && k < stack->n_frames; k++)
-			b->known[n++].frame = stack->frames[k];
-	}
-	qsort(b->known, n, sizeof(*b->known), compare_frames);
-	for (size_t i = 0; i < n; i++)
-		if (!kept ||
-		    compare_frames(&b->known[kept - 1], &b->known[i]) != 0)
-			b->known[kept++] = b->known[i];
-	b->n_known = kept;
+	for (size_t i = 0; i < p->n_stacks; i++)
+		for (uint32_t k = 0; b->wanted[i] && k < p->stacks[i].n_frames;
+		     k++)
+			find_frame(b, p->stacks[i].frames[k])->is_wanted = true;
 	return 0;
 }
 
@@ -114,8 +104,10 @@ static int write_texts(struct builder *b)
 	size_t n = NO_STACK + 1;
 
 	for (size_t i = 0; i < b->n_known; i++)
-		n += sp_aggregate_symbols(b->aggregate, b->known[i].frame)
-			     .count;
+		if (b->known[i].is_wanted)
+			n += sp_aggregate_symbols(b->aggregate,
+						  b->known[i].frame)
+				     .count;
 	if (n > UINT32_MAX)
 		return -ENOMEM;
 	paths->texts = calloc(n, sizeof(*paths->texts));
@@ -124,9 +116,11 @@ static int write_texts(struct builder *b)
 		return -ENOMEM;
 	for (size_t i = 0; i < b->n_known; i++) {
 		struct known *known = &b->known[i];
-		const struct sp_symbols symbols =
-			sp_aggregate_symbols(b->aggregate, known->frame);
+		struct sp_symbols symbols = {0};
 
+		if (known->is_wanted)
+			symbols = sp_aggregate_symbols(b->aggregate,
+						       known->frame);
 		known->first = paths->n_texts;
 		known->n = (uint32_t)symbols.count;
 		for (size_t k = 0; k < symbols.count; k++)
@@ -135,14 +129,6 @@ static int write_texts(struct builder *b)
 				return -ENOMEM;
 	}
 	return 0;
-}
-
-static const struct known *find_frame(const struct builder *b,
-				      struct sp_frame frame)
-{
-	const struct known key = {.frame = frame};
-
-	return bsearch(&key, b->known, b->n_known, sizeof(key), compare_frames);
 }
 
 /* A stack's path, before equal paths are merged. */
