@@ -302,6 +302,14 @@ bool sp_proc_map_is_written(const struct sp_proc_map *map)
 	       map->path[0] == '/';
 }
 
+bool sp_proc_next_map(struct sp_proc_lines *lines, struct sp_proc_map *ret)
+{
+	while (sp_proc_next(lines))
+		if (sp_proc_parse_map(lines->line, ret))
+			return true;
+	return false;
+}
+
 /* The mapping at that address in this process. */
 static int find_own_map(uint64_t at, struct sp_proc_file *ret)
 {
@@ -309,9 +317,8 @@ static int find_own_map(uint64_t at, struct sp_proc_file *ret)
 	struct sp_proc_map map;
 	int r = l.in ? -ENOENT : -errno;
 
-	while (r < 0 && sp_proc_next(&l))
-		if (sp_proc_parse_map(l.line, &map) && at >= map.start &&
-		    at < map.end) {
+	while (r < 0 && sp_proc_next_map(&l, &map))
+		if (at >= map.start && at < map.end) {
 			*ret = map.file;
 			r = 0;
 		}
@@ -353,9 +360,8 @@ bool sp_proc_writes(int dir, const struct sp_proc_file *file)
 	struct sp_proc_map map;
 	bool is_found = false;
 
-	while (!is_found && sp_proc_next(&l))
-		is_found = sp_proc_parse_map(l.line, &map) &&
-			   sp_proc_map_is_written(&map) &&
+	while (!is_found && sp_proc_next_map(&l, &map))
+		is_found = sp_proc_map_is_written(&map) &&
 			   sp_proc_is_file(&map.file, file);
 	sp_proc_end_lines(&l);
 	return is_found;

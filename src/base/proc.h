@@ -104,6 +104,9 @@ struct sp_proc_map {
 /* Cuts the line feed off.  False: it is no such line. */
 bool sp_proc_parse_map(char *line, struct sp_proc_map *ret);
 
+/* The next such line; as sp_proc_next(). */
+bool sp_proc_next_map(struct sp_proc_lines *lines, struct sp_proc_map *ret);
+
 /* Is it mapped from its beginning, shared and for writing, as a process maps
  * the profile that it writes? */
 bool sp_proc_map_is_written(const struct sp_proc_map *map);

@@ -42,21 +42,18 @@ static bool parse_mount(const char *line, struct mount *ret)
 /* The mount with ret->id, or if that is 0 any other of the same file system. */
 static bool find_mount(FILE *mounts, struct mount *ret)
 {
+	struct sp_proc_lines l = {.in = mounts};
 	struct mount mount;
 	bool is_found = false;
-	char *line = NULL;
-	size_t room = 0;
 
-	while (mounts && !is_found && getline(&line, &room, mounts) > 0)
+	while (!is_found && sp_proc_next(&l))
 		is_found =
-			parse_mount(line, &mount) &&
+			parse_mount(l.line, &mount) &&
 			(ret->id ? mount.id == ret->id
 				 : mount.major == ret->major &&
 					   mount.minor == ret->minor &&
 					   strcmp(mount.type, ret->type) == 0);
-	free(line);
-	if (mounts)
-		fclose(mounts);
+	sp_proc_end_lines(&l);
 	if (is_found)
 		*ret = mount;
 	return is_found;

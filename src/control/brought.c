@@ -81,20 +81,18 @@ bool sp_brought_by_process(uint64_t pid, char text[SP_BROUGHT_TEXT])
 {
 	struct sp_served_room room_left = sp_served_room();
 	const int dir = sp_proc_open(pid);
-	FILE *maps = dir < 0 ? NULL : sp_proc_stream(dir, "maps");
+	struct sp_proc_lines maps = {
+		.in = dir < 0 ? NULL : sp_proc_stream(dir, "maps")};
 	const int exe = sp_mapped_open_exe(pid);
 	const char *name = look_at_file(exe, &room_left);
 	struct sp_proc_map map;
 	unsigned int n = 0;
-	char *line = NULL;
-	size_t room = 0;
 
 	if (name)
 		snprintf(text, SP_BROUGHT_TEXT, "%s in the executable", name);
-	while (!name && maps && n < FILES_MAX &&
-	       getline(&line, &room, maps) > 0) {
-		if (!sp_proc_parse_map(line, &map) || !map.file.inode ||
-		    map.offset || *map.path != '/' || is_of_system(map.path))
+	while (!name && n < FILES_MAX && sp_proc_next_map(&maps, &map)) {
+		if (!map.file.inode || map.offset || *map.path != '/' ||
+		    is_of_system(map.path))
 			continue;
 		n++;
 		name = look_at_file(sp_mapped_open(dir, &map, false),
@@ -103,9 +101,7 @@ bool sp_brought_by_process(uint64_t pid, char text[SP_BROUGHT_TEXT])
 			snprintf(text, SP_BROUGHT_TEXT, "%s in %s", name,
 				 strrchr(map.path, '/') + 1);
 	}
-	free(line);
-	if (maps)
-		fclose(maps);
+	sp_proc_end_lines(&maps);
 	if (dir >= 0)
 		close(dir);
 	return name;

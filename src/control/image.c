@@ -61,26 +61,23 @@ static int report_mapping(struct sp_image *image, int dir,
 static int report_mappings(struct sp_image *image, struct sp_error *err)
 {
 	const int dir = sp_proc_open((uint64_t)image->pid);
-	FILE *maps = dir < 0 ? NULL : sp_proc_stream(dir, "maps");
-	int r = maps ? 0 : dir < 0 ? dir : -errno;
+	struct sp_proc_lines l = {.in = dir < 0 ? NULL
+						: sp_proc_stream(dir, "maps")};
+	int r = l.in ? 0 : dir < 0 ? dir : -errno;
 	struct sp_served_room room_left = sp_served_room();
 	struct sp_proc_map mapping;
-	char *line = NULL;
-	size_t room = 0;
 
 	if (r < 0)
 		sp_error_set(err, r, NULL,
 			     "the mappings of process %d cannot be read: %s",
 			     image->pid, strerror(-r));
 	dwfl_report_begin(image->dwfl);
-	while (r == 0 && getline(&line, &room, maps) > 0)
-		if (sp_proc_parse_map(line, &mapping) && mapping.file.inode)
+	while (r == 0 && sp_proc_next_map(&l, &mapping))
+		if (mapping.file.inode)
 			r = report_mapping(image, dir, &mapping, &room_left,
 					   err);
 	dwfl_report_end(image->dwfl, NULL, NULL);
-	free(line);
-	if (maps)
-		fclose(maps);
+	sp_proc_end_lines(&l);
 	if (dir >= 0)
 		close(dir);
 	return r;

@@ -73,20 +73,15 @@ void sp_kept_stop(struct sp_kept *kept)
 
 static void note_mounts(struct sp_kept *kept)
 {
-	FILE *in = fopen("/proc/self/mountinfo", "re");
-	char *line = NULL;
-	size_t room = 0;
+	struct sp_proc_lines l = {.in = fopen("/proc/self/mountinfo", "re")};
 	uint64_t id;
 
-	while (in && getline(&line, &room, in) > 0)
-		if (sscanf(line, "%" SCNu64, &id) == 1 &&
+	while (sp_proc_next(&l))
+		if (sscanf(l.line, "%" SCNu64, &id) == 1 &&
 		    !sp_array_reserve((void **)&kept->mounts,
 				      &kept->mounts_room, kept->n_mounts,
 				      sizeof(*kept->mounts)))
 			kept->mounts[kept->n_mounts++] = id;
-	free(line);
-	if (in)
-		fclose(in);
 }
 
 /* Was it there at the beginning?  True also if nothing is known. */
@@ -296,21 +291,15 @@ static void look_at(struct sp_kept *kept, uint64_t pid)
 	struct sp_proc_identity identity;
 	struct sp_proc_map map;
 	const int dir = sp_proc_open(pid);
-	char *line = NULL;
-	size_t room = 0;
-	FILE *maps;
+	struct sp_proc_lines maps = {0};
 
 	if (dir < 0)
 		return;
-	maps = sp_proc_identify(pid, &identity) ? sp_proc_stream(dir, "maps")
-						: NULL;
-	while (maps && !is_time_over(kept) && getline(&line, &room, maps) > 0)
-		if (sp_proc_parse_map(line, &map))
-			look_at_map(kept, pid, dir, &map,
-				    sp_proc_is_other(&identity));
-	free(line);
-	if (maps)
-		fclose(maps);
+	if (sp_proc_identify(pid, &identity))
+		maps.in = sp_proc_stream(dir, "maps");
+	while (!is_time_over(kept) && sp_proc_next_map(&maps, &map))
+		look_at_map(kept, pid, dir, &map, sp_proc_is_other(&identity));
+	sp_proc_end_lines(&maps);
 	close(dir);
 }
 

@@ -378,8 +378,8 @@ static struct sp_proc_lines mappings_of(pid_t pid)
 /* Of those that have our name; its path is there until the next one. */
 static bool next_mapping(struct sp_proc_lines *l, struct sp_proc_map *ret)
 {
-	while (sp_proc_next(l))
-		if (sp_proc_parse_map(l->line, ret) && strstr(ret->path, NAME))
+	while (sp_proc_next_map(l, ret))
+		if (strstr(ret->path, NAME))
 			return true;
 	return false;
 }

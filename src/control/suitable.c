@@ -393,9 +393,8 @@ uint64_t sp_suitable_heap_bytes(uint64_t pid)
 	struct sp_proc_map m;
 	uint64_t bytes = 0;
 
-	while (sp_proc_next(&l))
-		if (sp_proc_parse_map(l.line, &m) &&
-		    strcmp(m.mode, "rw-p") == 0 && !m.file.inode &&
+	while (sp_proc_next_map(&l, &m))
+		if (strcmp(m.mode, "rw-p") == 0 && !m.file.inode &&
 		    (m.start % ARENA_BYTES == 0 || strstr(m.path, "[heap]")))
 			bytes += m.end - m.start;
 	return bytes;

@@ -139,20 +139,16 @@ static int worse_of(int r, int found)
 
 static int search_maps(struct sp_target *target, struct looker *l)
 {
-	FILE *maps = sp_proc_stream(l->dir, "maps");
+	struct sp_proc_lines maps = {.in = sp_proc_stream(l->dir, "maps")};
 	struct sp_proc_map map;
-	char *line = NULL;
-	size_t room = 0;
 	int r = -ENOENT;
 
-	if (!maps)
+	if (!maps.in)
 		return errno == EACCES || errno == EPERM ? -EPERM : -ESRCH;
-	while (target->fd < 0 && getline(&line, &room, maps) > 0)
-		if (sp_proc_parse_map(line, &map) &&
-		    sp_proc_map_is_written(&map))
+	while (target->fd < 0 && sp_proc_next_map(&maps, &map))
+		if (sp_proc_map_is_written(&map))
 			r = worse_of(r, try_mapping(target, l, &map));
-	free(line);
-	fclose(maps);
+	sp_proc_end_lines(&maps);
 	return target->fd >= 0 ? 0 : r;
 }
 
