@@ -147,6 +147,35 @@ class OneValue(harness.Case):
              for end in ("", "_lo", "_hi")}, "live_bytes",
             found["estimate"]["live_bytes"])
 
+    def test_digits_of_commands(self):
+        """Each command has the figures of the report: in this program each
+        function has one call path."""
+        for options in ((), ("--confidence", "99.9"), ("--view", "peak"),
+                        ("--view", "live", "--confidence", "90")):
+            found = self.digits(*options, self.new)
+            rows = {f["name"]: f for f in found["functions"]}
+            if "peak" in options:  # the head is about the moment of the rows
+                for key in ("value", "lo"):
+                    self.assertEqual(found["estimate"]["peak_bytes"][key],
+                                     found["estimate"]["view_bytes"][key])
+            tree = self.digits(*options, self.new, of="tree")["tree"]
+            self.assertGreater(len(tree), 2)
+            for node in tree:
+                self.assertEqual(
+                    (node["bytes"], node["flat_bytes"]),
+                    (rows[node["name"]]["cum_bytes"],
+                     rows[node["name"]]["flat_bytes"]), (options, node))
+            for name in ("keeper", "main"):
+                row, = self.digits(f"^{name}$", *options, self.new,
+                                   of="peek")["functions"]
+                for key in ("flat_bytes", "cum_bytes", "flat_objects"):
+                    self.assertEqual(row[key], rows[name][key], options)
+            traces = self.digits(*options, self.new, of="traces")["stacks"]
+            self.assertEqual([s["bytes"] for s in traces],
+                             [s["flat_bytes"] for s in found["stacks"]])
+            self.assertEqual(found["functions"], self.digits(
+                *options, self.new, of="top")["functions"])
+
     def test_digits_of_a_diff(self):
         """A side of a diff is the report on it; its CSV is its JSON."""
         for view in ("alloc", "live", "peak"):
