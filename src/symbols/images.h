@@ -29,5 +29,14 @@ struct sp_images *sp_images_new(const struct sp_symbolizer_options *options);
 const struct sp_image *sp_images_get(struct sp_images *images,
 				     const struct sp_module *module);
 
+/*
+ * The same if the stacks of the profile can have gone through that file: most
+ * of their addresses are behind a call in it.  Else one without names.  Asked
+ * of modules without a build id; callsite.c.
+ */
+const struct sp_image *sp_callsite_check(const struct sp_image *image,
+					 const struct sp_profile *profile,
+					 const struct sp_module *module);
+
 /* May be NULL. */
 void sp_images_free(struct sp_images *images);

@@ -146,7 +146,8 @@ static struct image *image_of(struct sp_symbolizer *s,
 	if (*slot)
 		/* cppcheck-suppress identicalInnerCondition ; the pointer */
 		return *slot;
-	file = sp_images_get(s->options.images, module);
+	file = sp_callsite_check(sp_images_get(s->options.images, module),
+				 s->profile, module);
 	for (size_t i = 0; i < s->n_images && file && !*slot; i++)
 		if (s->images[i]->file == file)
 			*slot = s->images[i];
@@ -455,7 +456,7 @@ static struct sp_symbols symbolize_cached(struct sp_symbolizer *s,
 	struct sp_symbol_cache_key *key;
 	struct sp_symbols found;
 
-	if (!cache || !module)
+	if (!cache || !module || !module->build_id_len)
 		return symbolize_address(s, module, address, lookup_address);
 	key = &s->module_keys[module - s->profile->modules];
 	if (!key->module)

@@ -212,6 +212,23 @@ class DebugInfo(harness.Case):
         for path in named:
             self.assertEqual(self.flat(path), flat)
 
+    def test_another_build(self):
+        """Without a build id the code says whether the file is the one that
+        ran: nobody has the names of another one."""
+        with open(os.path.join(self.dir, "app.c"), "w", encoding="utf-8") as f:
+            f.write(JUMPS)
+        build = [harness.require("gcc", "gcc"), "app.c", "-Wl,--build-id=none",
+                 "-o", "app"]
+        self.call(*build, "-O2")
+        recorded = self.execute(os.path.join(self.dir, "app"),
+                                period=1).paths[0]
+        self.assertEqual(self.flat(recorded)["take"], 120)
+        self.call(*build, "-O0", "-fstack-protector-all")
+        self.assertFalse({"main", "answer", "take", "first", "scan", "look"} &
+                         set(self.flat(recorded)))
+        self.assertIn("has no build id, and is not the file that ran",
+                      self.read(recorded)[1])
+
     def flat(self, path):
         said = json.loads(harness.report("report", "--json", path))
         return {f["name"]: f["flat_bytes"]["value"] for f in said["functions"]
