@@ -8,6 +8,7 @@
 #include "stats/leaks.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/saturate.h"

@@ -6,6 +6,7 @@
  */
 #include "read/packfile.h"
 #include "read/load.h"
+#include "stats/peak.h"
 #include "recorded_shapes.h"
 #include "support/close.h"
 #include "support/format_model.h"
