@@ -40,6 +40,14 @@ static uint64_t lost_frees(const struct sp_profile *profile)
 	return sum_of(profile, kinds, sizeof(kinds) / sizeof(kinds[0]));
 }
 
+uint64_t sp_whole_uncounted_bytes(const struct sp_profile *p)
+{
+	return p->period_bytes == 1 && sp_profile_has_ended(p->end) &&
+			       p->missing_bytes_max != UINT64_MAX
+		       ? p->missing_bytes_max
+		       : 0;
+}
+
 bool sp_whole_may_lack(const struct sp_profile *profile, uint64_t lost)
 {
 	const uint64_t samples = sp_profile_samples(profile);

@@ -132,6 +132,26 @@ TEST(losses)
 	}
 }
 
+/* What threads allocated after the end is in no sample at period 1. */
+TEST(uncounted)
+{
+	struct sp_profile p = profile_of(1000, 1);
+
+	p.end = SP_PROFILE_END_CLEAN;
+	p.missing_bytes_max = 7;
+	assert_int_equal(sp_whole_uncounted_bytes(&p), 7);
+	p.end = SP_PROFILE_END_DETACHED;
+	assert_int_equal(sp_whole_uncounted_bytes(&p), 7);
+	p.end = SP_PROFILE_END_KILLED;
+	assert_int_equal(sp_whole_uncounted_bytes(&p), 0);
+	p.end = SP_PROFILE_END_CLEAN;
+	p.missing_bytes_max = UINT64_MAX;
+	assert_int_equal(sp_whole_uncounted_bytes(&p), 0);
+	p.missing_bytes_max = 7;
+	p.period_bytes = 2;
+	assert_int_equal(sp_whole_uncounted_bytes(&p), 0);
+}
+
 /* Each reason by itself is one. */
 TEST(one_reason)
 {

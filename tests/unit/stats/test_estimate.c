@@ -253,6 +253,12 @@ TEST(what_is_missing)
 	assert_true(i.lo == 100 && isinf(i.hi) && !x.has_totals);
 	sp_population_free(&x);
 	p.full_ns = p.unsampled_bytes = 0;
+	p.missing_bytes_max = 7; /* threads went on */
+	x = population_of(&p);
+	i = p3t(&x, &t);
+	assert_true(i.lo == 100 && i.hi == 107);
+	sp_population_free(&x);
+	p.missing_bytes_max = UINT64_MAX;
 	x = population_of(&p);
 	i = p3t(&x, &t);
 	assert_true(i.lo == 100 && i.hi == 100 && isinf(x.most_bytes));
