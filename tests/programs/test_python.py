@@ -178,9 +178,9 @@ class Python(harness.Case):
         self.assertTrue(samples)
         return [(stacks.get(stack, []), size) for stack, size in samples]
 
-    def test_lines(self):
+    def check_lines(self, **settings):
         """Where tracemalloc says that each large object was allocated."""
-        result = self.run_text(TRACED)
+        result = self.run_text(TRACED, **settings)
         truth = json.loads(result.stdout)
         self.assertGreater(len(truth), 9, truth)
         found = collections.Counter()
@@ -189,6 +189,13 @@ class Python(harness.Case):
             if at:
                 found[f"{at[1]}:{at[2]}:{size}"] += 1
         self.assertEqual({at: found[at] for at in truth}, truth)
+
+    def test_lines(self):
+        self.check_lines()
+
+    def test_libunwind(self):
+        """Of whose walk the registers at each frame are not known."""
+        self.check_lines(unwind="libunwind")
 
     def check_callers(self, samples, size, times, *callers):
         """So many objects of that size have these functions of Python, the

@@ -62,7 +62,7 @@ static inline struct sp_walk_hash sp_walk_hash_add(struct sp_walk_hash outside,
 /*
  * A walk up the stack (framewalk.c): return addresses, and the registers at
  * each, in [first, first + n) of the arrays, so that a walk with the same outer
- * frames finds room in front of them.
+ * frames finds room in front of them.  `at` is NULL if they are not known.
  */
 struct sp_walk {
 	unsigned int first;

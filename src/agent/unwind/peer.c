@@ -484,6 +484,11 @@ const struct sp_walk *sp_peer_walk(struct sp_lane *lane,
 	if (!ends && (!*is_cut || walk->n <= tables->n))
 		return tables;
 	*is_cut = !ends;
+	/* The same frames have the same registers. */
+	if (walk->n == tables->n &&
+	    memcmp(walk->pcs, tables->pcs + tables->first,
+		   walk->n * sizeof(*walk->pcs)) == 0)
+		walk->at = tables->at + tables->first;
 	peer->hash = SP_WALK_HASH_OUTSIDE;
 	for (unsigned int n = walk->n; n--;)
 		peer->hash = sp_walk_hash_add(peer->hash, walk->pcs[n]);

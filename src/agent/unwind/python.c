@@ -355,7 +355,7 @@ const struct sp_python *sp_python_walk(struct sp_lane *lane,
 	struct sp_python *python = lane->python;
 	uintptr_t thread, at;
 
-	if (!sp_python_is_known() || !meets_code(walk, n))
+	if (!sp_python_is_known() || !walk->at || !meets_code(walk, n))
 		return NULL;
 	if (!python)
 		lane->python = python =
