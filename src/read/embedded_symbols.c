@@ -92,6 +92,27 @@ static int take_symbol(struct sp_embedded *s, struct sp_blocks *blocks,
 			 symbols, n);
 }
 
+/* A file of a library is the same one wherever that is installed: its path
+ * behind "/python3.11/", or behind "site-packages/" there. */
+static const char *home_of_script(const char *path)
+{
+	static const char start[] = "/python";
+	const char *home = path;
+
+	for (const char *at = path; (at = strstr(at, start));) {
+		at += sizeof(start) - 1;
+		const size_t n = strspn(at, "0123456789.");
+
+		at += n + (n && at[n] == 't');
+		if (n && *at == '/')
+			home = at + 1;
+	}
+	if (home != path && (strncmp(home, "site-packages/", 14) == 0 ||
+			     strncmp(home, "dist-packages/", 14) == 0))
+		home += 14;
+	return *home ? home : path;
+}
+
 /* A file knows the functions of a script by their names: two files may have
  * one of the same name, so the file is their home. */
 static int take_code(struct sp_embedded *s, struct sp_blocks *blocks,
@@ -110,7 +131,9 @@ static int take_code(struct sp_embedded *s, struct sp_blocks *blocks,
 	/* A text may begin with a zero byte. */
 	if (!*symbol.function)
 		return 0;
-	full = sp_home_join(symbol.function, symbol.file, 0);
+	full = sp_home_join(symbol.function,
+			    symbol.file ? home_of_script(symbol.file) : NULL,
+			    0);
 	if (full)
 		symbol.identity = sp_blocks_text(blocks, full, strlen(full));
 	free(full);
