@@ -178,12 +178,10 @@ static void note_python(struct sp_view_notes *notes, const struct sp_profile *p)
 	if (!version || !*version)
 		return;
 	fputs("the functions of this Python have no names: sampleprof reads "
-	      "those of 3.11, 3.13 and 3.14, and this is ",
+	      "those of 3.9 to 3.15 and 3.14t, and this is ",
 	      sp_view_note(notes));
 	sp_text_print(notes->out, version);
-	fputs(strcmp(version, "3.12") == 0 ? "; python3 -X perf writes them\n"
-					   : "\n",
-	      notes->out);
+	putc('\n', notes->out);
 }
 
 /* Of a process that was running before. */

@@ -28,7 +28,6 @@
 #include "agent/thread/inside.h"
 #include "agent/unwind/lane.h"
 #include "agent/unwind/modules.h"
-#include "agent/unwind/python.h"
 
 #include "agent/sys/poison.h"
 
@@ -174,7 +173,6 @@ static void say_full(struct sp_lane *lane, uint64_t time_ns)
 
 void sp_recorder_describe_end(struct sp_thread *t, bool is_detached)
 {
-	const char *python = sp_python_unread();
 	struct sp_lane *lane;
 
 	if (process->has_no_file && !process->is_sandboxed)
@@ -184,8 +182,6 @@ void sp_recorder_describe_end(struct sp_thread *t, bool is_detached)
 		return;
 	if (sp_writer_is_open() && is_detached)
 		say_moment(lane, "detached_ns", sp_writer_time());
-	if (sp_writer_is_open() && *python)
-		sp_writer_info(lane, "python.unread", python, strlen(python));
 	if (sp_writer_is_open() && !process->is_sandboxed)
 		sp_process_describe_end(write_fact, lane);
 	sp_lane_give(lane);

@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "agent/file/idtable.h"
 #include "agent/file/writer.h"
@@ -34,6 +35,8 @@ struct pair {
 
 /* NULL: not needed so far, or there was no memory. */
 static _Atomic(struct pair *) pairs;
+
+static _Atomic bool has_said_unread;
 
 static struct pair *get_pairs(void)
 {
@@ -102,8 +105,10 @@ static uint64_t find_place(struct sp_lane *lane,
 	struct sp_idtable_key key;
 	uint64_t place;
 
-	if (!sp_python_name(lane, frame, &name))
+	if (!sp_python_name(lane, frame, &name)) {
+		sp_diag_lose(SP_LOSS_PYTHON, 1);
 		return 0;
+	}
 	place = hash_name(&name);
 	key = sp_idtable_key(&table, 0, 0, place, 0);
 	if (sp_idtable_find(&table, &key, FOR_GOOD))
@@ -178,7 +183,18 @@ void sp_places_merge(struct sp_lane *lane, unsigned int depth,
 	}
 }
 
+void sp_places_say_unread(struct sp_lane *lane)
+{
+	char version[SP_PYTHON_VERSION_MAX];
+
+	if (sp_python_unread(version) && !atomic_load(&has_said_unread) &&
+	    sp_writer_is_open() && !atomic_exchange(&has_said_unread, true))
+		sp_writer_info(lane, "python.unread", version, strlen(version));
+}
+
 void sp_places_reset(void)
 {
+	sp_python_reset();
+	atomic_store(&has_said_unread, false);
 	sp_idtable_reset(&table);
 }

@@ -33,7 +33,7 @@ static bool resolve_pcs(struct sp_lane *lane, void *const *pcs, unsigned int n,
 		e = sp_modules_find(pc - 1, last);
 		if (e && e != last) {
 			sp_writer_module(lane, e);
-			if (!e->was_asked_for_python)
+			if (e->asked_for_python != e->id)
 				sp_python_meet(e);
 		}
 		last = e;
@@ -111,7 +111,7 @@ void sp_stack_walk(struct sp_lane *lane, unsigned int depth,
 		ret->n = depth;
 		ret->flags = SP_STACK_TRUNCATED;
 	}
-	if (sp_python_is_known())
+	if (sp_python_count())
 		ret->python = sp_python_walk(lane, walk, ret->n, &ret->hash);
 }
 
@@ -120,14 +120,15 @@ void sp_stack_resolve(struct sp_lane *lane, unsigned int depth,
 		      struct sp_stack_walk *walk)
 {
 	for (int attempt = 0; walk->n; attempt++) {
-		const bool knew_python = sp_python_is_known();
+		const unsigned int pythons = sp_python_count();
 		bool is_permanent =
 			resolve_pcs(lane, walk->pcs, walk->n, walk->unloads);
 
 		if ((sp_modules_count() == walk->modules &&
-		     sp_python_is_known() == knew_python) ||
+		     sp_python_count() == pythons) ||
 		    attempt == RETRIES) {
 			walk->is_permanent = is_permanent;
+			sp_places_say_unread(lane);
 			if (walk->python)
 				sp_places_merge(lane, depth, walk);
 			return;

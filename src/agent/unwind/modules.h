@@ -29,7 +29,7 @@ struct sp_module_entry {
 	bool has_holes; /* something else may be between its segments */
 	bool permanent; /* never unloaded */
 	bool is_go;     /* Go has made some of its code */
-	_Atomic bool was_asked_for_python;    /* python.h */
+	_Atomic uint32_t asked_for_python;    /* its id then; python.h */
 	_Atomic(const struct link_map *) map; /* its node when last looked up */
 	const char *name;                     /* the loader's; our copy */
 	const char *path;              /* what the file has: the kernel's name
