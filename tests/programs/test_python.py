@@ -8,6 +8,7 @@ import functools
 import json
 import os
 import subprocess
+import sysconfig
 import unittest
 
 import harness
@@ -146,6 +147,29 @@ def loop():
 loop()
 """
 
+# What allocates in another interpreter of the process has no names in 3.11.
+OTHER = """
+import _xxsubinterpreters
+def run(other):
+    _xxsubinterpreters.run_string(other, "for _ in range(7): bytearray(61000)")
+def here():
+    bytearray(62000)
+run(_xxsubinterpreters.create())
+here()
+"""
+
+EMBEDDED = """
+def embedded():
+    for _ in range(10):
+        bytearray(63000)
+embedded()
+"""
+
+INSTALLED = """
+def load():
+    return [bytearray(64000) for _ in range(10)]
+"""
+
 
 class Python(harness.Case):
 
@@ -268,6 +292,59 @@ class Python(harness.Case):
         # Two of one name on different lines of texts are one, in one "file".
         made = profile.function("py::made")
         self.assertGreaterEqual(made["flat_bytes"]["value"], 88002)
+
+
+    def test_another_interpreter(self):
+        """Its functions have no names, which is counted; those around it do."""
+        profile = self.run_text(OTHER).profile()
+        samples = self.samples(profile.path)
+        self.check_callers(samples, 61000, 7, "run", "<module>")
+        self.check_callers(samples, 62000, 1, "here", "<module>")
+        lost = profile.lost()
+        self.assertEqual(list(lost), ["python_not_read"])
+        self.assertGreaterEqual(lost["python_not_read"], 7)
+
+    def test_unread(self):
+        """A version that cannot be read is named, also after a kill."""
+        result = self.execute(harness.target("program_python_unread"),
+                              clean=False, period=1)
+        self.assertEqual(result.returncode, -9)
+        text = harness.report(result.profile().path)
+        self.assertIn("and this is 3.99", " ".join(text.split()))
+
+    def test_embedded(self):
+        """In a library that is loaded twice, each time at another place."""
+        library = os.path.join(*sysconfig.get_config_vars(
+            "LIBDIR", "INSTSONAME"))
+        if not os.path.exists(library):
+            self.skipTest("the library of Python is not installed")
+        result = self.execute(harness.target("program_embeds"), library,
+                              EMBEDDED, "2", period=1,
+                              env={"PYTHONMALLOC": "malloc"})
+        profile = result.profile()
+        self.check_callers(self.samples(profile.path), 63000, 20, "embedded",
+                           "<module>")
+        self.assertEqual(profile.lost(), {})
+
+    def test_installed(self):
+        """The same function, wherever its file is installed."""
+        paths = []
+        for place in ("lib/python3.11/dist-packages/shop",
+                      "venv/lib64/python3.9/site-packages/shop"):
+            place = os.path.join(self.dir, place)
+            os.makedirs(place)
+            with open(os.path.join(place, "load.py"), "w",
+                      encoding="ascii") as out:
+                out.write(INSTALLED)
+            profile = self.run_text(
+                f"import sys; sys.path.insert(0, {place!r})\n"
+                "import load; load.load()").profile()
+            found = profile.function("py::load.<locals>.<listcomp>")
+            self.assertEqual(found["file"], os.path.join(place, "load.py"))
+            paths.append(profile.path)
+        both = json.loads(harness.report("--json", *paths))["functions"]
+        self.assertEqual([f["flat_bytes"]["value"] for f in both
+                          if f["name"].startswith("py::load.")], [1280020])
 
 
 if __name__ == "__main__":
