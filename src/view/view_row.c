@@ -60,7 +60,11 @@ void sp_view_row_name(FILE *out, enum sp_granularity granularity,
 		if (f->line)
 			fprintf(out, ":%" PRIu32, f->line);
 	}
-	if (granularity != SP_BY_ADDRESS) {
+	/* A function of Python is in its file. */
+	if (strcmp(f->module, SP_FORMAT_PYTHON) == 0 && f->file) {
+		if (granularity == SP_BY_FUNCTION)
+			sp_view_row_module(out, f->name, f->file);
+	} else if (granularity != SP_BY_ADDRESS) {
 		sp_view_row_module(out, f->name, f->module);
 	} else if (*f->module) {
 		fputs("  (", out);

@@ -286,6 +286,8 @@ class Python(harness.Case):
         self.assertEqual(found["module"], "[python]")
         self.assertEqual(os.path.basename(found["file"]), "program.py")
         self.assertGreaterEqual(found["flat_bytes"]["value"], 75002)
+        self.assertIn("py::deep  (program.py)\n",
+                      harness.report("report", profile.path))
         # Its own source, which the profile names, is read.
         done = harness.run_report("list", "py::deep", profile.path)
         self.assertIn(b"return deep(times, n)", done.stdout)
