@@ -60,9 +60,10 @@ void sp_view_row_name(FILE *out, enum sp_granularity granularity,
 		if (f->line)
 			fprintf(out, ":%" PRIu32, f->line);
 	}
-	/* A function of Python is in its file. */
+	/* A function of Python is in its file, which may be in its name:
+	 * "py::pay [in shop.py]". */
 	if (strcmp(f->module, SP_FORMAT_PYTHON) == 0 && f->file) {
-		if (granularity == SP_BY_FUNCTION)
+		if (granularity == SP_BY_FUNCTION && !strstr(f->name, " [in "))
 			sp_view_row_module(out, f->name, f->file);
 	} else if (granularity != SP_BY_ADDRESS) {
 		sp_view_row_module(out, f->name, f->module);
