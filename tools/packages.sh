@@ -69,12 +69,27 @@ die() {
 	exit 1
 }
 
-# quietly LOG COMMAND...: run COMMAND with its output in LOG; if it fails, show
-# the end of LOG and end with status 1.
+# The last line of what comes, on one line of a terminal; elsewhere nothing.
+show_progress() {
+	local line
+
+	while IFS= read -r line; do
+		[ -t 1 ] && printf '\r\033[K    %.74s' "$line"
+	done
+	[ -t 1 ] && printf '\r\033[K'
+	return 0
+}
+
+# quietly LOG COMMAND...: run COMMAND with its output in LOG, and show on a
+# terminal that it goes on; if it fails, show the end of LOG and end with
+# status 1.
 quietly() {
 	local log=$1
 	shift
-	if ! "$@" >"$log" 2>&1 </dev/null; then
+	if ! (
+		set -o pipefail
+		"$@" 2>&1 </dev/null | tee "$log" | show_progress
+	); then
 		tail -n 60 "$log" >&2
 		die "failed: $* (the whole output is in $log)"
 	fi
@@ -116,7 +131,8 @@ install_packages() {
 	as_root+=(env DEBIAN_FRONTEND=noninteractive)
 	# A failing update is not final: the install below may still find
 	# everything, and says what it does not find.
-	"${as_root[@]}" apt-get update >"$log" 2>&1 </dev/null || true
+	"${as_root[@]}" apt-get update 2>&1 </dev/null | tee "$log" |
+		show_progress || true
 	quietly "$log" "${as_root[@]}" apt-get install -y \
 		--no-install-recommends "$@"
 }
