@@ -124,6 +124,8 @@ extern const struct sp_argument_group sp_options_report;
 
 /* To be the `take` of an option: the struct sp_moment at the field. */
 bool sp_options_take_moment(void *field, const char *text);
+/* The same, or the name of a snapshot. */
+bool sp_options_take_at(void *field, const char *text);
 
 /* Does the group have an option of that name or letter? */
 bool sp_options_are(const struct sp_argument_group *group, const char *name);

@@ -21,13 +21,13 @@ static bool take_metric(void *part, const char *text)
 	return sp_question_parse_metric(part, text);
 }
 
-static bool take_at(void *part, const char *text)
+bool sp_options_take_at(void *field, const char *text)
 {
-	struct sp_question *q = part;
+	struct sp_moment *at = field;
 
-	if (!sp_moment_parse(text, &q->at))
-		q->at = (struct sp_moment){.kind = SP_MOMENT_SNAPSHOT,
-					   .name = text};
+	if (!sp_moment_parse(text, at))
+		*at = (struct sp_moment){.kind = SP_MOMENT_SNAPSHOT,
+					 .name = text};
 	return *text != '\0';
 }
 
@@ -128,7 +128,7 @@ static const struct sp_argument question[] = {
 	 "process runs, else where a ledger was taken (run --rss,\n"
 	 "--rss-at-peak, ctl --rss snapshot)"},
 	{"at", 0, "TIME|NAME", "a time since the start: 2s, 500ms, 50%, end",
-	 take_at, 0,
+	 sp_options_take_at, offsetof(struct sp_question, at),
 	 "the moment of live and leaks: a time (default end), or\n"
 	 "a snapshot that the program named; with --view peak\n"
 	 "another moment than that of the peak"},

@@ -99,6 +99,23 @@ static void look_at_both(struct sp_caveats *c, const struct sp_summary *old,
 				law_name(&old->law), law_name(&new->law));
 }
 
+static bool overlaps(const struct sp_run_part *a, const struct sp_run_part *b)
+{
+	return (!a->to_ns || a->to_ns > b->from_ns) &&
+	       (!b->to_ns || b->to_ns > a->from_ns);
+}
+
+/* Objects of one recording at two moments: those of both vary alike, which
+ * leaves less to chance than sides of their own do. */
+static void look_at_parts(struct sp_caveats *c, const struct sp_summary *old,
+			  const struct sp_summary *new)
+{
+	if (overlaps(&old->part, &new->part))
+		sp_caveats_note(c, "one recording on both sides: objects that "
+				   "are on both make intervals of the change "
+				   "wider than they have to be");
+}
+
 /* Exact runs have no chance in them. */
 static void look_at_seeds(struct sp_caveats *c, const struct sp_pair *pair)
 {
@@ -107,8 +124,13 @@ static void look_at_seeds(struct sp_caveats *c, const struct sp_pair *pair)
 			const struct sp_summary *old = pair->old.run[i];
 			const struct sp_summary *new = pair->new.run[k];
 
-			if (old->period_bytes == 1 || new->period_bytes == 1 ||
-			    !sp_summary_shares_seed(old, new))
+			if (old->period_bytes == 1 || new->period_bytes == 1)
+				continue;
+			if (sp_summary_shares_recording(old, new)) {
+				look_at_parts(c, old, new);
+				return;
+			}
+			if (!sp_summary_shares_seed(old, new))
 				continue;
 			sp_caveats_note(
 				c, "old and new have the same seed "

@@ -66,6 +66,29 @@ static int add_totals(struct sp_diff *d, const struct sp_pair *pair)
 	return 0;
 }
 
+/* What was chosen of the samples, whose exact totals are not known. */
+static int add_chosen(struct sp_diff *d, const struct sp_pair *pair)
+{
+	const struct sp_match_of of = {.table = d->view, .is_whole = true};
+	struct sp_runs old, new;
+	int r = sp_match_sum(&pair->old, pair->paths, &of, NULL, &old);
+
+	if (!r)
+		r = sp_match_sum(&pair->new, pair->paths, &of, NULL, &new);
+	if (r)
+		return r;
+	d->totals[d->n_totals++] = (struct sp_diff_total){
+		.name = "chosen_bytes",
+		.is_bytes = true,
+		.old = sp_runs_mean(&old, d->level),
+		.new = sp_runs_mean(&new, d->level),
+		.change = sp_caveats_limits(
+			&d->caveats, false,
+			sp_contrast(&old, &new, 1, NULL, d->level)),
+	};
+	return 0;
+}
+
 /* ---- all of it ---- */
 
 static int rename_old(struct sp_diff *d, const struct sp_pair *pair)
@@ -101,6 +124,8 @@ static int set_head(struct sp_diff *d, const struct sp_pair *pair)
 	d->n_new = pair->new.n;
 	d->old_period_bytes = old->period_bytes;
 	d->new_period_bytes = new->period_bytes;
+	d->old_part = old->part;
+	d->new_part = new->part;
 	return sp_caveats_init(&d->caveats, pair);
 }
 
@@ -126,8 +151,8 @@ int sp_diff_new(struct sp_pair *pair, enum sp_view view, double level,
 		r = sp_paths_set_labels(pair->paths);
 	if (!r)
 		r = sp_moved_init(&d->moved, pair);
-	if (!r && has_totals)
-		r = add_totals(d, pair);
+	if (!r)
+		r = has_totals ? add_totals(d, pair) : add_chosen(d, pair);
 out:
 	if (r < 0) {
 		sp_diff_free(d);

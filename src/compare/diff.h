@@ -61,6 +61,7 @@ struct sp_diff {
 	const char *new_program;
 	size_t n_old, n_new;
 	uint64_t old_period_bytes, new_period_bytes;
+	struct sp_run_part old_part, new_part;
 	enum sp_view view;
 	double level; /* of the intervals; 1 - it is the false-discovery rate */
 	struct sp_diff_total totals[5];
@@ -76,8 +77,9 @@ struct sp_diff {
 /*
  * Head and totals; both sides must have runs.  Totals are those of whole runs,
  * for the views that the runs have.  `has_totals` is false if only a part of
- * the samples was asked for.  Functions that were renamed get the new side's
- * names in the old side. 0 and *ret_diff, to be freed; -ENOMEM and *err.
+ * the samples was asked for: then there is their sum.  Functions that were
+ * renamed get the new side's names in the old side. 0 and *ret_diff, to be
+ * freed; -ENOMEM and *err.
  */
 int sp_diff_new(struct sp_pair *pair, enum sp_view view, double level,
 		bool has_totals, struct sp_diff **ret_diff,

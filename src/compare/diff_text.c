@@ -10,12 +10,21 @@
 #include "text/style.h"
 
 static void print_side(FILE *out, const char *name, const char *program,
-		       size_t n, uint64_t period_bytes)
+		       size_t n, uint64_t period_bytes,
+		       const struct sp_run_part *part)
 {
 	fprintf(out, "%s  ", name);
 	sp_lines_print_name(out, program);
-	fprintf(out, ", %zu run%s, period %s\n", n, sp_text_plural(n),
+	fprintf(out, ", %zu run%s, period %s", n, sp_text_plural(n),
 		sp_text_size(period_bytes).text);
+	if (part->from_ns)
+		fprintf(out, ", from %s on",
+			sp_text_moment(part->from_ns).text);
+	if (part->to_ns)
+		fprintf(out, ", before %s", sp_text_moment(part->to_ns).text);
+	if (part->at_ns)
+		fprintf(out, ", at %s", sp_text_moment(part->at_ns).text);
+	putc('\n', out);
 }
 
 static void print_notes(FILE *out, const struct sp_diff *d)
@@ -331,8 +340,10 @@ static void print_page(FILE *out, const struct sp_diff *d)
 {
 	bool has_percent;
 
-	print_side(out, "OLD", d->old_program, d->n_old, d->old_period_bytes);
-	print_side(out, "NEW", d->new_program, d->n_new, d->new_period_bytes);
+	print_side(out, "OLD", d->old_program, d->n_old, d->old_period_bytes,
+		   &d->old_part);
+	print_side(out, "NEW", d->new_program, d->n_new, d->new_period_bytes,
+		   &d->new_part);
 	print_notes(out, d);
 	has_percent = print_totals(out, d);
 	for (size_t i = 0; i < d->n_tables; i++)

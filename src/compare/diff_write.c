@@ -9,12 +9,19 @@
 /* ---- JSON ---- */
 
 static void put_side(struct sp_json *json, const char *key, const char *program,
-		     size_t n, uint64_t period_bytes)
+		     size_t n, uint64_t period_bytes,
+		     const struct sp_run_part *part)
 {
 	sp_json_open_flat(json, key, '{');
 	sp_json_string(json, "program", program);
 	sp_json_u64(json, "runs", n);
 	sp_json_u64(json, "period_bytes", period_bytes);
+	if (part->from_ns)
+		sp_json_u64(json, "from_ns", part->from_ns);
+	if (part->to_ns)
+		sp_json_u64(json, "to_ns", part->to_ns);
+	if (part->at_ns)
+		sp_json_u64(json, "at_ns", part->at_ns);
 	sp_json_close(json, '}');
 }
 
@@ -74,8 +81,10 @@ void sp_diff_json_write(FILE *out, const struct sp_diff *d)
 	struct sp_json json = {.out = out, .is_first = true};
 
 	sp_json_open(&json, NULL, '{');
-	put_side(&json, "old", d->old_program, d->n_old, d->old_period_bytes);
-	put_side(&json, "new", d->new_program, d->n_new, d->new_period_bytes);
+	put_side(&json, "old", d->old_program, d->n_old, d->old_period_bytes,
+		 &d->old_part);
+	put_side(&json, "new", d->new_program, d->n_new, d->new_period_bytes,
+		 &d->new_part);
 	sp_json_open(&json, "notes", '[');
 	for (size_t i = 0; i < d->caveats.n_notes; i++)
 		sp_json_string(&json, NULL, d->caveats.note[i]);

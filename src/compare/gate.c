@@ -73,12 +73,14 @@ int sp_gate_diff(FILE *out, const struct sp_gate_options *o,
 {
 	const enum sp_view view =
 		o->question.has_view ? o->question.view : SP_VIEW_ALLOC;
-	const bool whole = sp_question_is_whole(&o->question);
+	const bool whole =
+		sp_question_is_whole(&o->question) && !o->has_base_part;
 	/* for the totals of whole runs, all of them */
-	struct sp_inputs s = {.question = &o->question,
-			      .symbols = &o->symbols,
-			      .wish.views = 1u << view |
-					    (whole ? SP_BASELINE_VIEWS : 0)};
+	struct sp_inputs s = {
+		.question = &o->question,
+		.old_question = o->has_base_part ? &o->old_question : NULL,
+		.symbols = &o->symbols,
+		.wish.views = 1u << view | (whole ? SP_BASELINE_VIEWS : 0)};
 	struct sp_diff *diff = NULL;
 	int r = load_side(o, &s, false, err);
 

@@ -86,6 +86,19 @@ static const struct sp_argument diff_arguments[] = {
 	{"baseline", 0, "OLD...", "a baseline or profiles", add_word,
 	 offsetof(struct sp_gate_options, baselines),
 	 "several runs as old; all other files are new"},
+	{"base-from", 0, "TIME", "a time since the start: 2s, 500ms, 50%",
+	 sp_options_take_moment, offsetof(struct sp_gate_options, base_from),
+	 "what --from is for the old side: with one FILE, two\n"
+	 "parts of its run are compared"},
+	{"base-to", 0, "TIME", "a time since the start: 2s, 500ms, 50%, end",
+	 sp_options_take_moment, offsetof(struct sp_gate_options, base_to),
+	 "what --to is for the old side; with either of them, the\n"
+	 "other is that of the run"},
+	{"base-at", 0, "TIME|NAME",
+	 "a time since the start: 2s, 500ms, 50%, end", sp_options_take_at,
+	 offsetof(struct sp_gate_options, base_at),
+	 "what --at is for the old side: live bytes at two\n"
+	 "moments"},
 	{"top", 0, "N", "a number", sp_argument_number,
 	 offsetof(struct sp_gate_options, top),
 	 "functions; 0 shows all (default 30)"},
@@ -195,7 +208,8 @@ const struct sp_command_line sp_check_line = {
 
 const struct sp_command_line sp_diff_line = {
 	.forms = "diff [OPTION]... OLD NEW\n"
-		 "diff [OPTION]... NEW... --baseline OLD...",
+		 "diff [OPTION]... NEW... --baseline OLD...\n"
+		 "diff [OPTION]... --base-to TIME --from TIME FILE",
 	.brief = "Show what changed between two profiles, by function name and "
 		 "module. ~ marks\n"
 		 "changes that may be noise, ? rows that cannot be compared.\n"
@@ -207,6 +221,9 @@ const struct sp_command_line sp_diff_line = {
 		 "  --at TIME|NAME     the moment of live: 2s, 50%, end, a "
 		 "snapshot\n"
 		 "  --from, --to TIME  only what was allocated then\n"
+		 "  --base-at, --base-from, --base-to TIME\n"
+		 "                     the same for the old side, also of one "
+		 "FILE\n"
 		 "  --focus, --ignore REGEX\n"
 		 "                     only call stacks with a match, or "
 		 "without one\n"
@@ -293,6 +310,46 @@ static int parse_line(const struct sp_command_line *line, int argc, char **argv,
 				    : "no file was given");
 }
 
+/* --base-from and --base-to replace both --from and --to. */
+static int settle_old_question(struct sp_gate_options *o, struct sp_error *err)
+{
+	struct sp_question *q = &o->old_question;
+
+	*q = o->question;
+	o->has_base_part =
+		o->base_from.kind || o->base_to.kind || o->base_at.kind;
+	if (o->base_from.kind || o->base_to.kind) {
+		q->from = o->base_from;
+		q->to = o->base_to;
+	}
+	if (!o->base_at.kind)
+		return 0;
+	q->at = o->base_at;
+	if (!o->question.has_view) {
+		o->question.has_view = q->has_view = true;
+		o->question.view = q->view = SP_VIEW_LIVE;
+	}
+	return sp_options_settle(q, err);
+}
+
+/* Without --baseline. */
+static int choose_old_file(struct sp_gate_options *o, struct sp_error *err)
+{
+	const bool is_one = o->n_files == 1 && o->has_base_part;
+
+	if (!is_one && o->n_files != 2)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "diff takes OLD and NEW, or NEW... "
+				    "--baseline OLD..., or one FILE of which "
+				    "--base-from, --base-to or --base-at "
+				    "choose another part");
+	if (!add_word(&o->baselines, o->files[0]))
+		return sp_error_set(err, -EINVAL, NULL, "OLD has no name");
+	o->files += !is_one;
+	o->n_files -= !is_one;
+	return 0;
+}
+
 int sp_gate_options_parse_diff(int argc, char **argv,
 			       struct sp_gate_options *ret,
 			       struct sp_error *err)
@@ -317,17 +374,8 @@ int sp_gate_options_parse_diff(int argc, char **argv,
 	if (o->question.method != SP_METHOD_P3T)
 		return sp_error_set(err, -EINVAL, NULL,
 				    "diff cannot be used with --estimator");
-	if (o->baselines.n)
-		return 0;
-	if (o->n_files != 2)
-		return sp_error_set(err, -EINVAL, NULL,
-				    "diff takes OLD and NEW, or NEW... "
-				    "--baseline OLD...");
-	if (!add_word(&o->baselines, o->files[0]))
-		return sp_error_set(err, -EINVAL, NULL, "OLD has no name");
-	o->files++;
-	o->n_files--;
-	return 0;
+	r = settle_old_question(o, err);
+	return r < 0 || o->baselines.n ? r : choose_old_file(o, err);
 }
 
 /* ---- check ---- */

@@ -45,7 +45,10 @@ struct sp_gate_options {
 	bool update;                 /* check: write the baseline */
 	enum sp_undecided undecided; /* check */
 	bool any_program; /* check: whatever the programs are called */
-	struct sp_question question; /* diff: of what */
+	struct sp_question question;     /* diff: of what */
+	struct sp_question old_question; /* diff: of the old side */
+	struct sp_moment base_at, base_from, base_to; /* where it differs */
+	bool has_base_part;
 	struct sp_symbolizer_options symbols;
 	uint64_t top; /* diff: functions; 0: all */
 	bool has_stacks;

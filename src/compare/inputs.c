@@ -37,16 +37,6 @@ bool sp_inputs_is_baseline(const char *path)
 	return n > 5 && strcmp(path + n - 5, ".json") == 0;
 }
 
-static bool shares_recording(const struct sp_summary *a,
-			     const struct sp_summary *b)
-{
-	for (size_t i = 0; i < a->n_recordings; i++)
-		for (size_t k = 0; k < b->n_recordings; k++)
-			if (a->recordings[i] == b->recordings[k])
-				return true;
-	return false;
-}
-
 /* One recording is one run, and no run its own baseline: what is the same on
  * both sides has neither changed nor noise. */
 static int check_repeats(const struct sp_summary *run,
@@ -54,7 +44,7 @@ static int check_repeats(const struct sp_summary *run,
 			 struct sp_error *err)
 {
 	for (size_t i = 0; i < n; i++)
-		if (shares_recording(run, others[i]))
+		if (sp_summary_shares_recording(run, others[i]))
 			return sp_error_set(
 				err, -EINVAL, run->path,
 				strcmp(run->path, others[i]->path) != 0
@@ -86,17 +76,24 @@ static int check_seeds(const struct sp_summary *run,
 	return 0;
 }
 
+static const struct sp_question *question_of(const struct sp_inputs *s,
+					     bool is_new)
+{
+	return !is_new && s->old_question ? s->old_question : s->question;
+}
+
 static int check_all_repeats(const struct sp_inputs *s, bool is_new,
 			     struct sp_summary *const *more, size_t n_more,
 			     struct sp_error *err)
 {
+	const bool may_share = s->is_update || s->old_question;
 	int r = 0;
 
 	for (size_t i = 0; !r && i < n_more; i++) {
 		r = check_repeats(more[i], more, i, err);
-		if (!r && (is_new || !s->is_update))
+		if (!r && (is_new || !may_share))
 			r = check_repeats(more[i], s->new, s->n_new, err);
-		if (!r && (!is_new || !s->is_update))
+		if (!r && (!is_new || !may_share))
 			r = check_repeats(more[i], s->old, s->n_old, err);
 		if (!r)
 			r = check_seeds(more[i], more, i, err);
@@ -169,8 +166,8 @@ int sp_inputs_take(struct sp_inputs *s, bool is_new,
 	int r = prepare_paths(s, err);
 
 	if (r >= 0)
-		r = sp_summary_take(profile, &symbols, s->question, &s->wish,
-				    &s->paths, &run, err);
+		r = sp_summary_take(profile, &symbols, question_of(s, is_new),
+				    &s->wish, &s->paths, &run, err);
 	return r < 0 ? r : append_runs(s, is_new, &run, 1, profile->path, err);
 }
 
@@ -182,7 +179,7 @@ static int load_profile(struct sp_inputs *s, bool is_new, const char *path,
 
 	if (r < 0)
 		return r;
-	r = sp_load_weigh(&path, 1, s->question, profile, err);
+	r = sp_load_weigh(&path, 1, question_of(s, is_new), profile, err);
 	if (r >= 0)
 		r = sp_inputs_take(s, is_new, profile, err);
 	if (r < 0)
@@ -198,7 +195,7 @@ static int load_baseline(struct sp_inputs *s, bool is_new, const char *path,
 	size_t n;
 	int r;
 
-	if (!sp_question_is_whole(s->question))
+	if (!sp_question_is_whole(question_of(s, is_new)))
 		return sp_error_set(err, -EINVAL, path,
 				    "a baseline has only whole runs: it cannot "
 				    "be used with options that choose a part");

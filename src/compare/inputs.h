@@ -19,6 +19,9 @@ struct sp_inputs {
 	struct sp_pair pair; /* of these */
 	/* What is taken of each profile; borrowed. */
 	const struct sp_question *question;
+	/* Of the old runs, if another part of them is asked for; else NULL.
+	 * Both sides may then be of one recording. */
+	const struct sp_question *old_question;
 	const struct sp_symbolizer_options *symbols;
 	struct sp_summary_wish wish;
 	bool is_update; /* the new runs may be those of the baseline */

@@ -52,6 +52,12 @@ struct sp_leak_rate {
 	uint64_t longer_ns;       /* as in struct sp_leak_site */
 };
 
+/* The part of a run that was asked for: born from then on, and before then, and
+ * alive then; each is 0 if it was not given. */
+struct sp_run_part {
+	uint64_t from_ns, to_ns, at_ns;
+};
+
 /* The stretches of a run that the program gave one name. */
 struct sp_phase_sum {
 	char *name; /* untrusted text; owned */
@@ -81,6 +87,7 @@ struct sp_summary {
 	uint64_t *recordings;
 	uint64_t *seeds; /* of each of them; 0: not known; owned */
 	size_t n_recordings;
+	struct sp_run_part part;
 	uint64_t period_bytes;
 	struct sp_law_used law;
 	uint64_t exact_alloc_bytes;
@@ -152,6 +159,10 @@ const struct sp_phase_sum *sp_summary_phase(const struct sp_summary *summary,
 					    const char *name);
 struct sp_phase_sum *sp_summary_add_phase(struct sp_summary *summary,
 					  const char *name);
+
+/* Is a recording of either one of the other, too? */
+bool sp_summary_shares_recording(const struct sp_summary *a,
+				 const struct sp_summary *b);
 
 /* Was a recording of either made with the seed of one of the other? */
 bool sp_summary_shares_seed(const struct sp_summary *a,

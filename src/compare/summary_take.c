@@ -260,6 +260,16 @@ static int take_of(struct taker *t, enum sp_view view,
 	return r;
 }
 
+static struct sp_run_part part_of(const struct sp_question *question,
+				  const struct sp_selection *s)
+{
+	const bool has_moment = question->at.kind && s->at_ns != SP_NEVER;
+
+	return (struct sp_run_part){s->from_ns,
+				    s->to_ns == SP_NEVER ? 0 : s->to_ns,
+				    has_moment ? s->at_ns : 0};
+}
+
 static int take_view(struct taker *t, const struct sp_question *question,
 		     enum sp_view view, struct sp_error *err)
 {
@@ -275,6 +285,7 @@ static int take_view(struct taker *t, const struct sp_question *question,
 	if (r < 0)
 		return r;
 	t->stacks = analysis->profile->stacks;
+	t->summary->part = part_of(question, &analysis->selection);
 	r = sp_aggregate_new(analysis, t->symbolizer, NULL, NULL, &aggregate,
 			     err);
 	if (r >= 0) {

@@ -46,7 +46,7 @@ class Diff(Gate):
         old, new = self.record(), self.record(a=(128, 100000), seed=2)
         part = json.loads(self.report("diff", "--json", "--size", "256-",
                                       old, new))
-        self.assertEqual(part["totals"], {})
+        self.assertEqual(list(part["totals"]), ["chosen_bytes"])
         self.assertNotIn("site_a", [r["name"] for r in part["functions"]])
         focus = json.loads(self.report("diff", "--json", "--focus", "site_a",
                                        old, new))
@@ -66,6 +66,57 @@ class Diff(Gate):
             self.assertIn("usage: ", self.report(command, "--help"))
             self.assertIn("sampleprof-report ",
                           self.report(command, "--version"))
+
+
+    def test_parts_of_one_run(self):
+        """Each object is in one of two parts; at two moments, those between
+        are the change."""
+        run = self.record(period="1")
+        split = json.loads(self.report("report", "--json", run))
+        end_ns = split["duration_ns"]
+        at = f"{end_ns // 2}ns"
+
+        def compare(*words):
+            data = json.loads(self.report("diff", "--json", *words, run))
+            return data, data["totals"]["chosen_bytes"]
+        for view in "alloc", "live":
+            data, chosen = compare("--view", view, "--base-to", at,
+                                   "--from", at)
+            both = data["old"], data["new"]
+            self.assertEqual([s.get("to_ns") for s in both],
+                             [end_ns // 2, None])
+            self.assertEqual([s.get("from_ns") for s in both],
+                             [None, end_ns // 2])
+            whole = json.loads(self.report("report", "--json", "--view", view,
+                                           run))
+            for row in whole["functions"]:
+                found = [r for r in data["functions"]
+                         if r["name"] == row["name"]]
+                self.assertEqual(sum(r["old"]["value"] + r["new"]["value"]
+                                     for r in found), row["flat_bytes"]["value"])
+            self.assertEqual(chosen["old"]["value"] + chosen["new"]["value"],
+                             sum(r["flat_bytes"]["value"]
+                                 for r in whole["functions"]))
+            self.assertEqual(chosen["change"]["lo"], chosen["change"]["hi"])
+        _, grown = compare("--base-at", at)
+        _, ends = compare("--view", "live", "--base-at", "0s")
+        self.assertEqual(ends["old"]["value"], 0)
+        self.assertEqual(ends["new"], grown["new"])
+        for words in ((run,), ("--base-at", at, "--view", "alloc", run),
+                      ("--base-from", at, run, run, run)):
+            self.report("diff", *words, code=2)
+
+    def test_one_recording_is_said(self):
+        """Parts that overlap have objects in common, which intervals do not
+        know; others are as two runs."""
+        run = self.record()
+        common = "one recording on both sides: objects"
+        for words, is_said in ((("--base-to", "50%", "--from", "50%"), False),
+                               (("--base-to", "50%", "--from", "40%"), True),
+                               (("--base-at", "50%"), True)):
+            text = " ".join(self.report("diff", *words, run).split())
+            self.assertEqual(common in text, is_said)
+            self.assertNotIn("same seed", text)
 
 
 class Base(Gate):
@@ -164,7 +215,7 @@ class Base(Gate):
     def test_parts(self):
         focus = self.page("top", "--focus", "site_b")
         self.assertEqual([r["name"] for r in focus["functions"]], ["site_b"])
-        self.assertEqual(focus["totals"], {})
+        self.assertEqual(list(focus["totals"]), ["chosen_bytes"])
         # several files of a side are one profile
         more = [self.record(seed=seed) for seed in (3, 4)]
         both = json.loads(self.report(
