@@ -10,7 +10,6 @@
 BUILD_PACKAGES=(
 	build-essential cmake pkg-config
 	systemtap-sdt-dev    # the library has probes
-	libunwind-dev patchelf # SAMPLEPROF_UNWIND=libunwind
 	libdw-dev libelf-dev # the report reads symbols and line tables
 	libiberty-dev        # the report demangles C++ and Rust names
 	zlib1g-dev           # exports are compressed
@@ -20,6 +19,12 @@ BUILD_PACKAGES=(
 	libmicrohttpd-dev    # sampleprof serve
 	libcurl4-openssl-dev # sampleprof push, and a fleet on a server
 	libsqlite3-dev       # the profiles of a fleet are in a database
+)
+
+# What a release has besides: without them the rest is the same.
+# shellcheck disable=SC2034
+RELEASE_PACKAGES=(
+	libunwind-dev patchelf # SAMPLEPROF_UNWIND=libunwind
 )
 
 # To run every test.

@@ -47,9 +47,10 @@ def output_of(system, argv):
     return done.stdout.decode()
 
 
-def wanted(source, name):
-    """A list of tools/packages.sh of the tree that is built."""
-    script = f'. "$0/tools/packages.sh"; printf "%s\\n" "${{{name}[@]}}"'
+def wanted(source):
+    """What tools/packages.sh of the tree that is built needs of a release."""
+    script = ('. "$0/tools/packages.sh"; printf "%s\\n" '
+              '"${BUILD_PACKAGES[@]}" "${RELEASE_PACKAGES[@]}"')
     return subprocess.run(["bash", "-euc", script, source], check=True,
                           stdout=subprocess.PIPE).stdout.decode().split()
 
