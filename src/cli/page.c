@@ -47,8 +47,9 @@ static void print_head(const struct page *page)
 /* ---- as high as the screen ---- */
 
 /* What is left of a table, and of the commands, on a page that fits. */
-#define ROWS_MIN 5
-#define NEXT_MIN 1
+#define ROWS_MIN   5
+#define NEXT_MIN   1
+#define ROWS_LEAST 2 /* where notes take much of the screen */
 /* With less than that many lines phases are few, too. */
 #define HIGH_ROWS      40
 #define PHASES_ON_LOW  4
@@ -111,8 +112,9 @@ static size_t count_rows(const struct page *page,
 	return lines;
 }
 
-/* Rows that nobody asked for go until the page fits, then commands; if it does
- * not fit at all, none.  What is left out is said below the table. */
+/* Rows that nobody asked for go until the page fits, then commands, then more
+ * rows; if it does not fit at all, none.  What is left out is said below the
+ * table. */
 static int print_fitting(const struct page *page,
 			 const struct sp_aggregate *aggregate,
 			 struct sp_error *err)
@@ -121,7 +123,7 @@ static int print_fitting(const struct page *page,
 	const size_t screen = rows_of_screen();
 	const bool is_fixed = o->has_top || o->has_stacks || o->simultaneous;
 	size_t rows = (size_t)o->top, n_next = SP_NEXT_MAX;
-	size_t before = 0, lines;
+	size_t before = 0, lines, least = ROWS_MIN;
 
 	if (screen != ROWS_UNLIMITED && page->text && fflush(page->out) == 0)
 		before = sp_lines_count(*page->text);
@@ -133,12 +135,15 @@ static int print_fitting(const struct page *page,
 			const size_t shown = sp_view_top_rows(aggregate, rows);
 			const size_t excess = lines - screen;
 
-			rows = shown > ROWS_MIN + excess ? shown - excess
-							 : ROWS_MIN;
-			if (shown > ROWS_MIN)
+			rows = shown > least + excess ? shown - excess : least;
+			if (shown > least)
 				continue;
 		}
-		if (--n_next < NEXT_MIN) {
+		if (n_next > NEXT_MIN) {
+			n_next--;
+		} else if (least > ROWS_LEAST && !is_fixed) {
+			least--;
+		} else {
 			rows = (size_t)o->top;
 			n_next = SP_NEXT_MAX;
 			break;

@@ -69,7 +69,8 @@ class Screen(harness.Case):
                     break
                 text += part
             code = process.wait(harness.TIMEOUT_S)
-        return text.decode().replace("\r\n", "\n"), code
+        # Progress, of a machine that is busy, is written over.
+        return re.sub(r"[^\n]*\r", "", text.decode().replace("\r\n", "\n")), code
 
     def page(self, *arguments, **how):
         text, code = self.terminal(*arguments, **how)
@@ -154,8 +155,8 @@ class Screen(harness.Case):
         self.assertIn(" export html ", piped)
 
     def test_rows_by_the_height(self):
-        """First functions go, to five, then commands; what is left out is said.
-        What does not fit is whole, for the pager."""
+        """First functions go, to five, then commands, then functions to two;
+        what is left out is said.  What does not fit is whole, for the pager."""
         result = self.execute(harness.target("program_views"), period=1)
         [other] = result.paths
         harness.Profile(other).require_samples(50)
@@ -178,7 +179,14 @@ class Screen(harness.Case):
             self.assertRegex(low, rf"{re.escape(name)}  \(")
         self.assertIn("next: ", low)
         self.assertNotIn(" export html ", low)
-        self.assertEqual(self.low("o.sprof", rows=8), whole)
+        rows, shown = low.count("\n") + 3, 5
+        while (least := self.low("o.sprof", rows=rows)) != whole:
+            self.assertLessEqual(len(least), rows - 2)
+            self.assertIn("next: ", "\n".join(least))
+            shown = sum(any(f"{name}  (" in line for line in least)
+                        for name in names[:5])
+            rows = len(least) + 1
+        self.assertEqual(shown, 2)
         # As many as are asked for.
         asked = self.low("--top", "15", "o.sprof", rows=len(whole) - 1)
         self.assertNotIn(" flat in ", "\n".join(asked))
