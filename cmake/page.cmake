@@ -1,13 +1,14 @@
-# cmake -DSOURCE=DIR -DHEAD=FILE -DTAIL=FILE -P page.cmake
+# cmake -DSOURCE=DIR -DPAGE=NAME -DHEAD=FILE -DTAIL=FILE -P page.cmake
 #
-# The page of src/export/html as two files, what comes before its data and what
+# A page of src/export/html, page or rss, as two files, what comes before its data and what
 # comes after.  Its policy names style and script by their hashes: the browser
 # runs nothing else.
 
 # What runs, in this order.
-set(scripts special estimate strata model tree format shorten pair rename
-  caveats layer colours flame place svg timeline table changes sizes resident summary
-  state app)
+set(scripts_page special estimate strata model tree format shorten pair rename
+  caveats layer colours flame place svg timeline bar table changes sizes resident
+  summary state app)
+set(scripts_rss format bar resident rss)
 
 # base64 of the SHA-256 of a text.
 function(policy_hash text result)
@@ -31,12 +32,14 @@ endfunction()
 
 # CMake's lists and its script language would change brackets and semicolons:
 # they are never expanded here, only replaced as text.
-file(READ ${SOURCE}/page.html page)
+file(READ ${SOURCE}/${PAGE}.html page)
+file(READ ${SOURCE}/resident.html resident)
+string(REPLACE "@RESIDENT@" "${resident}" page "${page}")
 file(READ ${SOURCE}/page.css style)
 file(READ ${SOURCE}/dark.css dark)
 string(REPLACE "@DARK@" "${dark}" style "${style}")
 set(script)
-foreach(name ${scripts})
+foreach(name ${scripts_${PAGE}})
   file(READ ${SOURCE}/${name}.js part)
   string(APPEND script "${part}")
 endforeach()
@@ -50,7 +53,7 @@ string(REPLACE "@STYLE@" "${style}" page "${page}")
 string(REPLACE "@SCRIPT@" "${script}" page "${page}")
 string(FIND "${page}" "@DATA@" at)
 if(at EQUAL -1)
-  message(FATAL_ERROR "${SOURCE}/page.html has no place for the data")
+  message(FATAL_ERROR "${SOURCE}/${PAGE}.html has no place for the data")
 endif()
 string(SUBSTRING "${page}" 0 ${at} head)
 math(EXPR at "${at} + 6")

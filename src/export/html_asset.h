@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* The page before and after its data; cmake/page.cmake makes it from
+/* The pages before and after their data; cmake/page.cmake makes them from
  * src/export/html. */
 extern const char sp_html_asset_head[];
 extern const char sp_html_asset_tail[];
+extern const char sp_html_asset_rss_head[];
+extern const char sp_html_asset_rss_tail[];

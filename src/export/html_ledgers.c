@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "export/html_ledgers.h"
 
-#include "report/ledgers.h"
+#include <inttypes.h>
+
+#include "export/html_asset.h"
+#include "text/text.h"
 
 static void put_row(struct sp_json *json, const struct sp_ledger_row *row)
 {
@@ -27,6 +30,14 @@ static void put_ledger(struct sp_json *json, const struct sp_ledger *l)
 	sp_json_close(json, '}');
 }
 
+static void put_ledgers(struct sp_json *json, const struct sp_ledgers *all)
+{
+	sp_json_open(json, "ledgers", '[');
+	for (size_t i = 0; i < all->n; i++)
+		put_ledger(json, &all->list[i]);
+	sp_json_close(json, ']');
+}
+
 void sp_html_ledgers_put(struct sp_json *json, const struct sp_profile *profile)
 {
 	struct sp_ledgers all = {.n = 0};
@@ -34,9 +45,23 @@ void sp_html_ledgers_put(struct sp_json *json, const struct sp_profile *profile)
 	/* Of several processes none is that of all. */
 	if (profile->n_parts == 1)
 		sp_ledgers_read(profile, &all);
-	sp_json_open(json, "ledgers", '[');
-	for (size_t i = 0; i < all.n; i++)
-		put_ledger(json, &all.list[i]);
-	sp_json_close(json, ']');
+	put_ledgers(json, &all);
 	sp_ledgers_free(&all);
+}
+
+void sp_html_ledgers_page(FILE *out, const char *program, uint64_t pid,
+			  const struct sp_ledgers *ledgers)
+{
+	struct sp_json json = {.out = out, .is_first = true};
+	char facts[40];
+
+	snprintf(facts, sizeof(facts), "process %" PRIu64, pid);
+	fputs(sp_html_asset_rss_head, out);
+	sp_json_open(&json, NULL, '{');
+	sp_json_string(&json, "generator", "sampleprof " SP_VERSION);
+	sp_json_string(&json, "program", sp_text_base_name(program));
+	sp_json_string(&json, "facts", facts);
+	put_ledgers(&json, ledgers);
+	sp_json_close(&json, '}');
+	fputs(sp_html_asset_rss_tail, out);
 }

@@ -87,19 +87,21 @@ bool sp_ledger_is_one(const struct sp_info *info)
 	return strncmp(info->key, PREFIX, sizeof(PREFIX) - 1) == 0;
 }
 
-static bool read_info(const struct sp_info *info, struct sp_ledger *ret)
+bool sp_ledger_read(const char *text, struct sp_ledger *ret)
 {
-	bool is_read;
-	json_t *json;
+	json_t *json = json_loads(text, 0, NULL);
+	const bool is_read = json && read_json(json, ret);
 
-	if (!sp_ledger_is_one(info) ||
-	    !sp_parse_u64(info->key + sizeof(PREFIX) - 1, &ret->time_ns))
-		return false;
-	json = json_loads(info->value, 0, NULL);
-	ret->text = info->value;
-	is_read = json && read_json(json, ret);
+	ret->text = text;
 	json_decref(json);
 	return is_read;
+}
+
+static bool read_info(const struct sp_info *info, struct sp_ledger *ret)
+{
+	return sp_ledger_is_one(info) &&
+	       sp_parse_u64(info->key + sizeof(PREFIX) - 1, &ret->time_ns) &&
+	       sp_ledger_read(info->value, ret);
 }
 
 /* ---- all ---- */

@@ -45,6 +45,10 @@ struct sp_ledger {
  * setting. */
 bool sp_ledger_is_one(const struct sp_info *info);
 
+/* One text of `sampleprof rss --json`, which is borrowed; its time is left as
+ * it is.  False: it is none. */
+bool sp_ledger_read(const char *text, struct sp_ledger *ret);
+
 /* "end", "peak", "snapshot", "now" */
 const char *sp_ledger_why_name(enum sp_ledger_why why);
 

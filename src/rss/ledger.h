@@ -113,6 +113,7 @@ struct sp_rss_options {
 	enum sp_granularity granularity;             /* what a site is */
 	const struct sp_symbolizer_options *symbols; /* or NULL */
 	bool json;
+	const char *html; /* the file for a page; NULL: none */
 };
 
 /* 0 and *ret; negative errno and *err.  If the profile cannot be read, this is
@@ -127,6 +128,8 @@ const char *sp_rss_allocator_name(uint64_t allocator);
 const char *sp_rss_row_name(enum sp_rss_row_name row);
 
 void sp_rss_print(FILE *out, const struct sp_rss_ledger *ledger);
+/* A page for the browser. */
+void sp_rss_print_html(FILE *out, const struct sp_rss_ledger *ledger);
 /* `absent` and `left_out` are results of sp_absent_write(); NULL: none. */
 void sp_rss_print_json(FILE *out, const struct sp_rss_ledger *ledger,
 		       const char *absent, double left_out);

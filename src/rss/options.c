@@ -50,6 +50,10 @@ static const struct sp_argument arguments[] = {
 	 sp_argument_text, offsetof(struct sp_rss_options, when),
 	 "for a FILE: the rows at the end (default), near the\n"
 	 "peak, or at the snapshot of that name"},
+	{"html", 0, "OUT", "a file", sp_argument_text,
+	 offsetof(struct sp_rss_options, html),
+	 "a page for the browser: a bar that adds up; for a FILE\n"
+	 "one for each moment that it has"},
 	SP_ARGUMENT_FLAG(struct sp_rss_options, "json", json,
 			 "everything as JSON"),
 	{0},
@@ -94,6 +98,10 @@ int sp_rss_parse(int argc, char **argv, struct sp_rss_options *ret,
 	if (ret->has_granularity && !ret->pins)
 		return sp_error_set(err, -EINVAL, NULL,
 				    "--granularity needs --pins");
+	if (ret->html && (ret->json || ret->pins || ret->when))
+		return sp_error_set(err, -EINVAL, NULL,
+				    "--html cannot be used with --json, --pins "
+				    "or --when: the page has all moments");
 	if (n != 1)
 		return sp_error_set(err, -EINVAL, NULL, "%s",
 				    n ? "one process at a time: there is more "

@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "export/html_ledgers.h"
 #include "read/load.h"
 #include "text/text.h"
 #include "text/lack.h"
@@ -161,8 +162,11 @@ static int print_one(FILE *out, const struct sp_ledgers *all,
 	if (r < 0)
 		return sp_error_set(err, r, options->path,
 				    "its ledger cannot be read");
-	if (options->json) {
-		sp_rss_print_json(out, &ledger, NULL, 0);
+	if (options->html || options->json) {
+		if (options->html)
+			sp_html_ledgers_page(out, ledger.name, ledger.pid, all);
+		else
+			sp_rss_print_json(out, &ledger, NULL, 0);
 		return 0;
 	}
 	sp_rss_print(out, &ledger);

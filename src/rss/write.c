@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/brought.h"
+#include "export/html_ledgers.h"
+#include "report/ledgers.h"
 #include "rss/ledger.h"
 #include "text/lack.h"
 #include "text/json.h"
@@ -501,4 +503,21 @@ void sp_rss_print_json(FILE *out, const struct sp_rss_ledger *l,
 	}
 	sp_json_close(&json, '}');
 	putc('\n', out);
+}
+
+void sp_rss_print_html(FILE *out, const struct sp_rss_ledger *l)
+{
+	struct sp_ledger ledger = {.time_ns = l->time_ns};
+	const struct sp_ledgers one = {&ledger, 1};
+	char *text = NULL;
+	size_t size;
+	FILE *json = open_memstream(&text, &size);
+
+	if (!json)
+		return;
+	sp_rss_print_json(json, l, NULL, 0);
+	fclose(json);
+	if (text && sp_ledger_read(text, &ledger))
+		sp_html_ledgers_page(out, l->name, l->pid, &one);
+	free(text);
 }

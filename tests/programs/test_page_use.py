@@ -435,6 +435,47 @@ class Resident(PageCase):
                       ".click()")
         self.assertEqual(self.rows(), self.stored(path, mark)[0])
         self.assert_quiet()
+        self.alone(path, mark)
+
+    def bars(self):
+        """Of each moment: its length, and what its parts add up to, as shares
+        of the longest bar."""
+        return browser().run(
+            "[...document.querySelectorAll('#resident-which .stacked')].map("
+            "(bar) => [bar, ...bar.children].map((e) => "
+            "e.getBoundingClientRect().width / "
+            "(bar.parentNode.clientWidth - 22)))")
+
+    def alone(self, path, mark):
+        """The page of rss: the same panel, and bars that add up."""
+        page = os.path.join(self.dir, "rss-p.html")
+        harness.report("rss", "--html", page, path)
+        self.assertEqual(os.stat(page).st_mode & 0o777, 0o600)
+        browser().open("about:blank")
+        browser().open(page)
+        browser().wait("document.body && document.body.dataset.state == "
+                       "'ready'", page)
+        moments = [self.stored(path, when) for when in (mark, "end")]
+        self.assertEqual(self.rows(), moments[1][0])
+        most = max(rss for _, rss in moments)
+        bars = self.bars()
+        self.assertEqual(len(bars), 2)
+        for (whole, *parts), (rows, rss) in zip(bars, moments):
+            self.assertAlmostEqual(whole, rss / most, delta=0.01)
+            self.assertAlmostEqual(sum(parts), whole, delta=0.001)
+            self.assertAlmostEqual(max(parts), max(rows.values()) / most,
+                                   delta=0.01)
+        self.assert_quiet()
+        harness.report("rss", "--html", page, os.getpid())
+        browser().open("about:blank")
+        browser().open(page)
+        browser().wait("document.body && document.body.dataset.state == "
+                       "'ready'", page)
+        self.assertEqual(len(self.bars()), 1)
+        self.assertIn("Now", self.text("resident"))
+        self.assertLessEqual(browser().run(
+            "document.documentElement.scrollWidth"), browser().run("innerWidth"))
+        self.assert_quiet()
 
     @harness.nightly
     def test_on_a_phone(self):

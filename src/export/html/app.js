@@ -386,13 +386,8 @@ class App {
 			], (place) => placeTitle(model, whole, place)));
 	}
 
-	// The other one than what is seen, until the page is closed.
 	turnTheme() {
-		const root = document.documentElement;
-		const isDark = getComputedStyle(root)
-			.getPropertyValue('color-scheme').trim() === 'dark';
-
-		root.dataset.theme = isDark ? 'light' : 'dark';
+		turnTheme();
 		this.repaint();
 	}
 

@@ -183,3 +183,12 @@ function element(tag, attributes, ...children) {
 }
 
 const byId = (id) => document.getElementById(id);
+
+// The other theme than what is seen, until the page is closed.
+function turnTheme() {
+	const root = document.documentElement;
+	const isDark = getComputedStyle(root)
+		.getPropertyValue('color-scheme').trim() === 'dark';
+
+	root.dataset.theme = isDark ? 'light' : 'dark';
+}

@@ -73,10 +73,3 @@ function showSizes(body, model) {
 				? [whisker(estimates[i], most)] : [])));
 	}));
 }
-
-function exactBar(value, most) {
-	const bar = element('i', {class: 'value'});
-
-	bar.style.width = `${most > 0 ? 100 * value / most : 0}%`;
-	return element('span', {class: 'bar', 'aria-hidden': 'true'}, bar);
-}
