@@ -21,7 +21,6 @@ sys.path += [os.path.join(TESTS, "compat", "matrix"),
 import systems  # noqa: E402
 from browser import Browser, BrowserError  # noqa: E402
 
-# The first whose Python has names for its functions.
 RELEASE = "trixie"
 USER = "newcomer"
 HOME = "/home/" + USER
@@ -133,6 +132,14 @@ class Way:
         self.wrong(f"$ {command}: {text}" for text in judge.widths(shown))
         return shown
 
+    def first(self, shown):
+        """The first report: what the summary of `run` proposes.  It fits."""
+        [report] = self.follow(shown).values()
+        if report.paged:
+            self.wrong([f"$ {report.command}: a pager for "
+                        f"{len(report.lines)} lines"])
+        return report
+
     def hold(self, shown, problems):
         self.wrong(f"$ {shown.command}: {text}" for text in problems)
 
@@ -149,26 +156,41 @@ class Way:
             raise Failed(f"{program} has left no profile")
         return os.path.basename(max(found, key=os.path.getmtime))
 
-    def page(self, name, views, function):
-        """The page opens at one of the views, that function is the first there,
-        and the browser has nothing to complain of."""
+    def show(self, name):
+        """The page, in the browser."""
         if not self.browser:
             self.browser = Browser()
-        page = self.browser
-        page.open(self.path(name))
-        page.wait("document.body && document.body.dataset.state == 'ready'",
-                  name)
+        self.browser.open(self.path(name))
+        self.browser.wait("document.body && document.body.dataset.state == "
+                          "'ready'", name)
+        return self.browser
+
+    def hold_page(self, name):
+        """The browser has nothing to complain of."""
+        wrong = [e["params"] for e in self.browser.events
+                 if e.get("method") in ("Runtime.exceptionThrown",
+                                        "Log.entryAdded")]
+        self.wrong(f"{name}: {text}" for text in wrong)
+
+    def page(self, name, views, function):
+        """The page opens at one of the views, and that function is the first
+        there."""
+        page = self.show(name)
         pressed = page.run("document.querySelector("
                            "'#views [aria-pressed=true]').textContent")
         first = page.run("document.querySelector("
                          "'#functions tbody tr button').textContent")
-        wrong = [e["params"] for e in page.events
-                 if e.get("method") in ("Runtime.exceptionThrown",
-                                        "Log.entryAdded")]
         if pressed not in views or first != function:
             self.wrong([f"{name} opens at {pressed} with {first}, not at "
                         f"{views} with {function}"])
-        self.wrong(f"{name}: {text}" for text in wrong)
+        self.hold_page(name)
+
+    def ledger(self, name):
+        """The page of rss has a bar."""
+        if not self.show(name).run(
+                "document.querySelectorAll('.stacked i').length"):
+            self.wrong([f"{name} has no bar"])
+        self.hold_page(name)
 
 
 def readme_commands(source, heading):
