@@ -429,7 +429,9 @@ int run_run(int argc, char **argv)
 	if (!n)
 		return sp_console_fail_usage("run needs a program", "run");
 	options.rss |= options.rss_at_peak;
-	code = run_options_export_labels(&options);
+	code = run_options_read_period(&options);
+	if (!code)
+		code = run_options_export_labels(&options);
 	if (code)
 		return code;
 	if (!run_options_export(&options))

@@ -2,11 +2,14 @@
 /* The options of sampleprof run, and the settings of the program by them. */
 #include "tools/run_options.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/parse.h"
+#include "cli/commands.h"
+#include "compare/check_period.h"
 #include "tools/commands.h"
 #include "tools/console.h"
 
@@ -63,6 +66,10 @@ static const struct sp_argument arguments[] = {
 	 0,
 	 "record only that share of the processes, drawn by chance\n"
 	 "(default 100%)"},
+	{"for-check", 0, "FILE", "a file", sp_argument_text,
+	 offsetof(struct run_options, for_check),
+	 "the period with which the check can tell whose --format\n"
+	 "json=FILE this is; or that of a baseline (.json)"},
 	FLAG("off", off, "sample nothing until `sampleprof ctl PID start`"),
 	FLAG("python", python,
 	     "see all of Python's objects, those of its own arenas\n"
@@ -142,6 +149,27 @@ static bool export_ledger(const struct run_options *o)
 		return unsetenv("SAMPLEPROF_LEDGER") == 0;
 	return set_variable("SAMPLEPROF_LEDGER",
 			    o->rss_at_peak ? "peak" : "end");
+}
+
+int run_options_read_period(struct run_options *o)
+{
+	struct sp_error err;
+	uint64_t bytes;
+
+	if (!o->for_check)
+		return EXIT_FINE;
+	if (o->sampling.period)
+		return sp_console_fail_usage(
+			"--period or --for-check, not both", "run");
+	if (sp_check_period_read(o->for_check, &bytes, &err) < 0) {
+		char text[1024];
+
+		sp_error_describe(&err, text, sizeof(text));
+		return sp_console_fail_usage(text, "run");
+	}
+	snprintf(o->period, sizeof(o->period), "%" PRIu64, bytes);
+	o->sampling.period = o->period;
+	return EXIT_FINE;
 }
 
 bool run_options_export(const struct run_options *o)

@@ -10,6 +10,8 @@
  * decides. */
 struct run_options {
 	struct sampling_options sampling;
+	const char *for_check; /* a file that says which period */
+	char period[24];       /* what it says */
 	const char *out;
 	const char *follow;
 	const char *fraction;
@@ -21,6 +23,10 @@ struct run_options {
 	bool no_symbols;
 	bool quiet;
 };
+
+/* The period of --for-check.  EXIT_FINE, or the exit status after a message on
+ * standard error. */
+int run_options_read_period(struct run_options *o);
 
 /* Set the environment variables of the program by the options, but for labels.
  * False: no memory. */

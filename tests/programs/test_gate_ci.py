@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import tempfile
+from xml.etree import ElementTree
 
 import harness
 
@@ -53,6 +54,30 @@ int main(void)
 #define CALLS(n) CALL(n##1) CALL(n##3) CALL(n##5) CALL(n##7) CALL(n##9)
 	CALLS() CALLS(1) CALLS(2) CALLS(3)
 	return 0;
+}
+"""
+
+# Each run another amount of work, as far as the one before it has come.
+FLAKY = """
+#include <stdio.h>
+#include <stdlib.h>
+static void *volatile sink;
+__attribute__((noinline)) static void parse_all(int n)
+{
+	for (int i = 0; i < n; i++) {
+		sink = malloc(200);
+		free(sink);
+	}
+}
+int main(void)
+{
+	static const int percent[] = {100, 103, 98, 101, 97, 102, 99};
+	FILE *f = fopen("runs", "a+");
+
+	fseek(f, 0, SEEK_END);
+	parse_all(4000 * percent[ftell(f) % 7]);
+	putc('x', f);
+	return fclose(f);
 }
 """
 
@@ -165,7 +190,8 @@ class Documented(Ci):
     def test_started_by_another(self):
         """What is checked is the program, not who starts it."""
         baseline, check = self.blocks("shell")[:2]
-        for command in "env A=1 ./app", "bash -c './app; true'":
+        for command in ("env A=1 ./app", "bash -c './app; true'",
+                        "env --unset=X -S 'A=1 ./app'"):
             started = [block.replace("./app", command)
                        for block in (baseline, check)]
             self.assertNotEqual(started, [baseline, check])
@@ -178,6 +204,57 @@ class Documented(Ci):
                           "--baseline other.json --update-baseline", code=4)
         self.assertIn("executed another program: give the profile of that one",
                       " ".join(text.split()))
+
+    def test_period_that_can_tell(self):
+        """A check that cannot tell says with which period it could; what is
+        recorded so is decided, and so is all with that baseline."""
+        check = ("sampleprof-report check new/app.*.sprof --baseline heap.json "
+                 "--limit 'sites=+25%&1M' --format text --format json=check.json")
+
+        def record(period, name="new"):
+            self.shell(f"rm -rf {name} && mkdir {name} && sampleprof run "
+                       f"--quiet {period} --out {name} ./app")
+
+        def update():
+            self.shell("sampleprof-report check base/app.*.sprof "
+                       "--baseline heap.json --update-baseline")
+        self.put("app.c", MANY.replace("MORE", "0"))
+        self.shell("make -s app")
+        record("", "base")
+        record("")
+        update()
+        self.assertIn("to tell, sample with run --period", self.shell(
+            check, code=4))
+        record("--for-check check.json", "base")
+        record("--for-check check.json")
+        update()
+        self.assertIn("pass", self.shell(check))
+        self.put("app.c", MANY.replace("MORE", "60000"))
+        self.shell("make -s app")
+        record("--for-check heap.json")
+        self.assertIn("REGRESSION", self.shell(check, code=3))
+        for file in "app.c", "none.json":
+            self.shell(f"sampleprof run --for-check {file} ./app", code=2)
+        self.shell("sampleprof run --for-check heap.json --period 1 ./app",
+                   code=2)
+
+    def test_flaky(self):
+        """A program whose runs differ is red when it grows, and not before:
+        with as many new runs as the baseline has, a third is enough."""
+        self.put("app.c", FLAKY)
+        self.shell("make -s app")
+        baseline, check = self.blocks("shell")[2:]
+        self.shell(baseline)
+        self.assertNotIn("REGRESSION", self.shell(check))
+        check = re.sub("(?m)^(sampleprof run .*)$",
+                       r"for i in 1 2 3 4 5; do \1; done", check)
+        self.assertNotIn("REGRESSION", self.shell(check))
+        self.put("app.c", FLAKY.replace("malloc(200)", "malloc(260)"))
+        self.shell("make -s app")
+        self.assertIn("REGRESSION", self.shell(check, code=3))
+        self.put("app.c", FLAKY)
+        self.shell("make -s app")
+        self.assertNotIn("REGRESSION", self.shell(check))
 
     def fits(self, text):
         """On one screen."""
@@ -210,6 +287,7 @@ class Documented(Ci):
         steps = [s["run"] for s in github["jobs"]["heap"]["steps"]
                  if "run" in s]
         gitlab = yaml.safe_load(self.blocks("gitlab")[0])
+        junit = os.path.join(self.work, "heap/junit.xml")
         for script, mark in ((steps, "::error file=heap.limits,line="),
                              (gitlab["heap"]["script"], "REGRESSION")):
             for change, code in ((self.shrink, 0), (self.grow, 3),
@@ -219,6 +297,8 @@ class Documented(Ci):
                     self.shell(line)
                 self.assertEqual(mark in self.shell(script[-1], code=code),
                                  code == 3)
+                if os.path.exists(junit):
+                    self.assertEqual(self.failures(junit) > 0, code == 3)
             self.assertTrue(os.path.exists(os.path.join(
                 self.work, "heap/evidence/check.txt")))
         for line in gitlab["heap"]["after_script"]:
@@ -226,6 +306,10 @@ class Documented(Ci):
         for name in gitlab["heap"]["artifacts"]["reports"].values():
             self.assertTrue(os.path.exists(os.path.join(self.work, name)))
         self.assertTrue(os.path.exists(os.path.join(self.dir, "summary.md")))
+
+    def failures(self, path):
+        """Of JUnit's file."""
+        return len(list(ElementTree.parse(path).iter("failure")))
 
     @harness.nightly
     def test_make(self):
@@ -255,6 +339,8 @@ class Documented(Ci):
     def test_cmake_started_by_another(self):
         block, = self.blocks("cmake")
         for command, more in (("env -u NONE A=1 $<TARGET_FILE:app>", ""),
+                              ("env --unset NONE --unset=X "
+                               "\"-S A=1 $<TARGET_FILE:app>\" 2", ""),
                               ("bash -c \"$<TARGET_FILE:app>; true\"",
                                " PROGRAM app")):
             self.shrink()
@@ -366,6 +452,8 @@ class Action(Ci):
     def test_action_started_by_another(self):
         inputs = {"limits": "heap.limits", "period": "16K"}
         for more in ({"command": "env -u NONE A=1 ./app"},
+                     {"command": "env --unset=X ./app"},
+                     {"command": "env --unset X -S 'A=\"1 2\" ./app' 3"},
                      {"command": "bash -c './app; true'", "program": "app"}):
             self.shrink()
             self.shell("make app")
