@@ -52,6 +52,12 @@ void sp_error_describe(const struct sp_error *err, char *buf, uint64_t size)
 {
 	char where[64] = "";
 
+	/* At the beginning, it is about the file: what it is. */
+	if (err->has_offset && !err->offset) {
+		snprintf(buf, size, "%s%s%s", err->file ? err->file : "",
+			 err->file ? ": " : "", err->message);
+		return;
+	}
 	if (err->has_offset)
 		snprintf(where, sizeof(where), "offset %" PRIu64 ": ",
 			 err->offset);

@@ -105,46 +105,6 @@ static char *command_text(const struct sp_options *options,
 	return NULL;
 }
 
-/* Bytes of the command that fit, up to a blank between two words; all of them
- * if there is none. */
-static size_t fitting_words(const char *text, size_t columns)
-{
-	size_t end = 0, i = 0;
-	bool is_quoted = false;
-
-	for (; text[i] && (i < columns || !end); i++) {
-		is_quoted ^= text[i] == '\'' && !(i && text[i - 1] == '\\');
-		if (text[i] == ' ' && !is_quoted)
-			end = i;
-	}
-	return text[i] && end ? end : strlen(text);
-}
-
-/* It is pasted as it is: a line that is too long goes on as in a shell. */
-static void print_lines(FILE *out, const char *text, const char *why)
-{
-	const size_t columns = sp_lines_columns();
-	size_t before = strlen(BEFORE);
-	size_t n;
-
-	while (strlen(text) + before > columns &&
-	       text[n = fitting_words(text, columns - before - 2)]) {
-		sp_lines_print_whole(out, "");
-		fprintf(out, "%.*s \\\n%*s", (int)n, text,
-			(int)strlen(BEFORE) + 2, "");
-		text += n + 1;
-		before = strlen(BEFORE) + 2;
-	}
-	sp_lines_print_whole(out, text);
-	if (*why &&
-	    before + strlen(text) + strlen("  # ") + strlen(why) <= columns) {
-		sp_style_begin(out, SP_STYLE_QUIET);
-		fprintf(out, "  # %s", why);
-		sp_style_begin(out, SP_STYLE_PLAIN);
-	}
-	putc('\n', out);
-}
-
 void sp_next_print(FILE *out, const struct sp_options *options,
 		   const struct sp_profile *profile, const struct sp_next *next,
 		   size_t n)
@@ -155,7 +115,7 @@ void sp_next_print(FILE *out, const struct sp_options *options,
 		if (!text)
 			return;
 		fprintf(out, "%*s", (int)strlen(BEFORE), i ? "" : BEFORE);
-		print_lines(out, text, next[i].why);
+		sp_lines_print_command(out, strlen(BEFORE), text, next[i].why);
 		free(text);
 	}
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "text/cutname.h"
+#include "text/style.h"
 #include "text/text.h"
 
 /* Where a line that begins at the margin goes on: below the limit. */
@@ -95,6 +96,45 @@ void sp_lines_print_whole(FILE *out, const char *text)
 	/* A name that has nothing to cut. */
 	sp_lines_print_name(out, "");
 	fputs(text, out);
+}
+
+/* Bytes of the command that fit, up to a blank between two words; all of them
+ * if there is none. */
+static size_t fitting_words(const char *text, size_t columns)
+{
+	size_t end = 0, i = 0;
+	bool is_quoted = false;
+
+	for (; text[i] && (i < columns || !end); i++) {
+		is_quoted ^= text[i] == '\'' && !(i && text[i - 1] == '\\');
+		if (text[i] == ' ' && !is_quoted)
+			end = i;
+	}
+	return text[i] && end ? end : strlen(text);
+}
+
+void sp_lines_print_command(FILE *out, size_t before, const char *text,
+			    const char *why)
+{
+	const size_t columns = sp_lines_columns();
+	const int indent = (int)before + 2;
+	size_t n;
+
+	while (strlen(text) + before > columns &&
+	       text[n = fitting_words(text, columns - before - 2)]) {
+		sp_lines_print_whole(out, "");
+		fprintf(out, "%.*s \\\n%*s", (int)n, text, indent, "");
+		text += n + 1;
+		before = (size_t)indent;
+	}
+	sp_lines_print_whole(out, text);
+	if (*why &&
+	    before + strlen(text) + strlen("  # ") + strlen(why) <= columns) {
+		sp_style_begin(out, SP_STYLE_QUIET);
+		fprintf(out, "  # %s", why);
+		sp_style_begin(out, SP_STYLE_PLAIN);
+	}
+	putc('\n', out);
 }
 
 /* Is it between the limits of an interval?  A sequence for the terminal has a

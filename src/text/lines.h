@@ -37,6 +37,13 @@ void sp_lines_print_name(FILE *out, const char *name);
 /* Text that is safe, on a line that is neither broken nor cut. */
 void sp_lines_print_whole(FILE *out, const char *text);
 
+/*
+ * A command, of which `before` columns of the line are taken, and why, if there
+ * is room.  It can be pasted: if it is too long it goes on as in a shell.
+ */
+void sp_lines_print_command(FILE *out, size_t before, const char *text,
+			    const char *why);
+
 /* Remove the marks that both leave for a screen. */
 void sp_lines_unmark(char *text);
 

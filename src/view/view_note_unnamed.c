@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +14,8 @@
 /* Of a library that is stripped, so that its callers have names.  The pool that
  * libstdc++ takes at the start of every C++ program is less, as a rule. */
 #define STRIPPED_SHARE_MIN 0.01
+/* From then on, what to do about it takes lines of the screen. */
+#define REMEDY_SHARE_MIN 0.05
 
 /* Of stacks. */
 enum which {
@@ -164,6 +168,7 @@ struct stripped {
 	char packages[MODULES_MAX][SP_PACKAGE_NAME_MAX];
 	size_t n_packages;
 	bool is_any;
+	double bytes; /* the most that is without names in one */
 };
 
 /* Where its debug information is, if only that is not installed. */
@@ -263,6 +268,7 @@ static void note_module(struct sp_view_notes *notes, struct unnamed *u,
 	bool is_moved;
 
 	note_share(notes, u, whole);
+	all->bytes = fmax(all->bytes, lost_bytes(u));
 	if (u->reason) {
 		note_missing(notes, u, p);
 		return;
@@ -332,33 +338,53 @@ static void print_servers(FILE *out, const struct sp_profile *p)
 	print_file(out, p);
 }
 
-/* Commands on lines of their own, as the shell takes them. */
+/* A command on a line of its own, as the shell takes it: what was written to
+ * `line`, of open_memstream(&text), which is closed. */
+static void print_remedy(FILE *out, FILE *line, char **text, const char *why)
+{
+	if (fclose(line) == 0) {
+		fputs("    ", out);
+		if (sp_lines_is_terminal()) {
+			sp_lines_print_command(out, 4, *text, why);
+		} else {
+			sp_lines_print_whole(out, *text);
+			fprintf(out, "%s%s\n", *why ? "  # " : "", why);
+		}
+	}
+	free(*text);
+}
+
 static void print_remedies(FILE *out, const struct stripped *all,
 			   const struct sp_aggregate *aggregate)
 {
 	const struct sp_profile *p = aggregate->analysis->profile;
+	char *text = NULL;
+	size_t size;
+	FILE *line;
 
-	if (all->n_packages) {
-		sp_lines_print_whole(out, "    ");
+	if (all->n_packages && (line = open_memstream(&text, &size))) {
 		sp_package_print_install(
-			out, SP_PACKAGE_ETC,
+			line, SP_PACKAGE_ETC,
 			(const char(*)[SP_PACKAGE_NAME_MAX])all->packages,
 			all->n_packages);
-		fputs("  # as root\n", out);
+		print_remedy(out, line, &text, "as root");
 	}
-	sp_lines_print_whole(out, "    ");
-	if (sp_symbolizer_options_of(aggregate->symbolizer)->use_debuginfod)
-		fputs("# --debuginfod: no server in DEBUGINFOD_URLS gave it",
-		      out);
-	else
-		print_servers(out, p);
-	putc('\n', out);
-	if (!all->n_libraries)
-		return;
-	sp_lines_print_whole(out, "    sampleprof report --see-through ");
-	print_pattern(out, all);
-	print_file(out, p);
-	fputs("  # its callers have its bytes\n", out);
+	if ((line = open_memstream(&text, &size))) {
+		if (sp_symbolizer_options_of(aggregate->symbolizer)
+			    ->use_debuginfod)
+			fputs("# --debuginfod: no server in DEBUGINFOD_URLS "
+			      "gave it",
+			      line);
+		else
+			print_servers(line, p);
+		print_remedy(out, line, &text, "");
+	}
+	if (all->n_libraries && (line = open_memstream(&text, &size))) {
+		fputs("sampleprof report --see-through ", line);
+		print_pattern(line, all);
+		print_file(line, p);
+		print_remedy(out, line, &text, "its callers have its bytes");
+	}
 }
 
 /* Whether all of its functions have names, or not. */
@@ -408,7 +434,7 @@ void sp_view_note_unnamed(struct sp_view_notes *notes,
 				    &stripped);
 	for (size_t i = 0; i < n; i++)
 		note_lack(notes, &all.modules[i], whole, &stripped);
-	if (stripped.is_any)
+	if (stripped.is_any && stripped.bytes >= REMEDY_SHARE_MIN * whole)
 		print_remedies(notes->out, &stripped, aggregate);
 	if (all.jit_reason) {
 		fputs("no names of code made at run time: ",
