@@ -262,11 +262,14 @@ static bool doubt_names(const struct sp_checker *c, struct sp_finding *f,
 	return true;
 }
 
-/* Has a function no name, so that it may be the one that is meant?  Those
- * of the C library and the loader have no names without its debug files. */
+/* Has a function no name, so that it may be the one that is meant?  Those of
+ * the system's own libraries have none without their debug files, such as what
+ * takes a pool at the start of each C++ program. */
 static bool has_unnamed(const struct sp_checker *c)
 {
-	static const char *const systems[] = {"libc.so", "ld-", "libc.musl"};
+	static const char *const systems[] = {"libc.so",   "ld-",
+					      "libc.musl", "libstdc++.so",
+					      "libc++.so", "libgcc_s.so"};
 	const struct sp_paths *paths = c->pair->paths;
 
 	for (uint32_t i = 0; i < paths->frames.n_entries; i++) {

@@ -514,6 +514,10 @@ class Statuses(Gate):
             run = self.record(period=period, seed=3)
             done = self.report("check", run, "--limit", limit, code=code)
             self.assertIn(words, " ".join(done.split()))
+        # The pool of libstdc++ is no function of the program.
+        path = self.execute(harness.target("program_cxx_names"),
+                            period="1").profile().path
+        self.report("check", path, "--limit", "site(^no_such$)=0")
 
     def test_maximum_without_names(self):
         """What has no name may be what is meant."""
