@@ -44,16 +44,14 @@ static const struct sp_argument arguments[] = {
 	 "line, module, address"},
 	{"timeout", 0, "TIME", "a time such as 5s", sp_argument_duration,
 	 offsetof(struct sp_rss_options, timeout_ns),
-	 "wait that long for what the allocator counts (default\n"
-	 "5s): a process answers when it allocates"},
+	 "wait that long for the allocator's answer (default 5s)"},
 	{"when", 0, "WHAT", "end, peak or the name of a snapshot",
 	 sp_argument_text, offsetof(struct sp_rss_options, when),
 	 "for a FILE: the rows at the end (default), near the\n"
 	 "peak, or at the snapshot of that name"},
 	{"html", 0, "OUT", "a file", sp_argument_text,
 	 offsetof(struct sp_rss_options, html),
-	 "a page for the browser: a bar that adds up; for a FILE\n"
-	 "one for each moment that it has"},
+	 "a page: a bar for each moment, which adds up"},
 	SP_ARGUMENT_FLAG(struct sp_rss_options, "json", json,
 			 "everything as JSON"),
 	{0},
