@@ -95,7 +95,9 @@ def peak(way):
     way.follow(report)
     profile = way.profile("python3*")
     shown = way.see(f"sampleprof report --view peak {profile}")
-    way.hold(shown, judge.answer(shown, "py::sort_by_price"))
+    # Before 3.12 its comprehension is a function of its own.
+    if not judge.functions(shown.first)[0].startswith("py::sort_by_price"):
+        way.hold(shown, judge.answer(shown, "py::sort_by_price"))
 
 
 def churn(way):
