@@ -294,7 +294,7 @@ static struct sp_text_cell peak_moment(const struct document *d)
 {
 	struct sp_text_cell cell;
 
-	snprintf(cell.text, sizeof(cell.text), "at %s",
+	snprintf(cell.text, sizeof(cell.text), "at %.60s",
 		 sp_text_moment_within(d->analysis->peak.rows_ns,
 				       d->profile->time_error_ns)
 			 .text);

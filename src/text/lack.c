@@ -215,13 +215,13 @@ struct sp_text_cell sp_lack_when(const struct sp_profile *p, uint64_t at_ns)
 	struct sp_text_cell cell;
 
 	if (at_ns != SP_NEVER)
-		snprintf(cell.text, sizeof(cell.text), "at %s",
+		snprintf(cell.text, sizeof(cell.text), "at %.60s",
 			 sp_text_moment(at_ns).text);
 	else if (!w.known_ns && !w.has_rest)
 		strcpy(cell.text, "as far as the file tells");
 	else if (w.known_ns != SP_NEVER && !w.has_rest)
 		snprintf(cell.text, sizeof(cell.text),
-			 "at %s, after which it is not known",
+			 "at %.50s, after which it is not known",
 			 sp_text_moment(w.known_ns).text);
 	else
 		strcpy(cell.text, when_of_end(p, w.has_rest));
