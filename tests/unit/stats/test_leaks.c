@@ -269,10 +269,11 @@ TEST(shares)
 	static const struct {
 		struct sp_leak_clocks clocks;
 		double times; /* the p of one clock */
-	} cases[] = {{{.is_uneven = false}, 1},
-		     {{.is_uneven = true}, 2},
-		     {{.is_load = true, .has_all = true}, 1.25},
-		     {{true, false, true, true}, 2.5}};
+	} cases[] = {
+		{{.is_uneven = false}, 1},
+		{{.is_uneven = true}, 2},
+		{{.is_load = true, .has_all = true}, 1.25},
+		{{.is_uneven = true, .is_load = true, .has_all = true}, 2.5}};
 	struct sp_leak_judging judging;
 	struct live_profile live;
 	struct sp_leaks *leaks;
