@@ -21,10 +21,17 @@ void sp_caveats_note(struct sp_caveats *c, const char *format, ...)
 	va_end(args);
 }
 
+static double missing_of(const struct sp_summary *run)
+{
+	return run->missing_bytes_max == UINT64_MAX
+		       ? (double)INFINITY
+		       : (double)run->missing_bytes_max;
+}
+
 /* Look at the runs of one side; the first one stands for the others. */
 static void look_at(struct sp_caveats *c, const struct sp_side *side,
 		    const char *name, bool *incomplete, bool *is_least,
-		    bool *has_frees)
+		    bool *has_frees, double *missing_max)
 {
 	const struct sp_summary *first = side->n ? side->run[0] : NULL;
 	bool is_unsampled = false;
@@ -36,6 +43,7 @@ static void look_at(struct sp_caveats *c, const struct sp_side *side,
 		*has_frees &= run->has_frees;
 		c->lacking |= run->lacks_some;
 		c->lacks_totals |= run->is_least;
+		*missing_max = fmax(*missing_max, missing_of(run));
 		*is_least |= run->why_incomplete && run->is_least;
 		if (run->why_incomplete && !*incomplete) {
 			sp_caveats_note(c,
@@ -200,9 +208,9 @@ int sp_caveats_init(struct sp_caveats *ret, const struct sp_pair *pair)
 	if (r < 0)
 		return r;
 	look_at(c, &pair->old, "old", &c->old_incomplete, &c->old_is_least,
-		&c->old_has_frees);
+		&c->old_has_frees, &c->old_missing_max);
 	look_at(c, &pair->new, "new", &c->new_incomplete, &c->new_is_least,
-		&c->new_has_frees);
+		&c->new_has_frees, &c->new_missing_max);
 	if (!pair->old.n)
 		return 0;
 	look_at_both(c, pair->old.run[0], pair->new.run[0]);

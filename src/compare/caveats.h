@@ -24,6 +24,10 @@ struct sp_caveats {
 	bool lacking;   /* a run lacks some of what was recorded: no change is
 			 * known within limits */
 	bool lacks_totals; /* totals of a run are lower limits */
+	/* Else they may lack as much of bytes, and no more objects, in a run:
+	 * threads had not published it when their process ended. */
+	double old_missing_max;
+	double new_missing_max;
 	bool old_has_frees;
 	bool new_has_frees;
 	struct sp_names names;

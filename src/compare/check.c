@@ -134,8 +134,12 @@ static void set_figures(const struct sp_checker *c, struct sp_finding *f,
 	f->new = sp_runs_mean(new, level);
 	if (is_exact ? can->new_is_least : can->lacking)
 		f->new.hi = INFINITY;
+	if (is_exact)
+		f->new_missing = can->new_missing_max;
 	if (!old)
 		return;
+	if (is_exact)
+		f->old_missing = can->old_missing_max;
 	f->has_old = true;
 	f->old = sp_runs_mean(old, level);
 	f->change = sp_caveats_limits(can, is_exact,

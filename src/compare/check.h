@@ -52,6 +52,9 @@ struct sp_finding {
 	struct sp_interval old; /* the mean of the runs */
 	struct sp_interval new;
 	struct sp_interval change; /* new - old */
+	/* Totals may be up to so much more, which the verdict leaves out: what
+	 * threads had not published when the process ended. */
+	double old_missing, new_missing;
 	/* The least growth, limit included, that is found with probability
 	 * SP_CHECK_POWER; INFINITY: none; 0: the figures are exact. */
 	double detectable;

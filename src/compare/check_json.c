@@ -18,15 +18,24 @@ static void put_culprit(struct sp_json *json, const struct sp_culprit *c)
 	sp_json_close(json, '}');
 }
 
+static void put_interval(struct sp_json *json, const char *key,
+			 struct sp_interval i, double below, double above)
+{
+	i.lo -= below;
+	i.hi += above;
+	sp_json_interval(json, key, i);
+}
+
 static void put_figures(struct sp_json *json, const struct sp_finding *f)
 {
 	if (f->has_figures)
-		sp_json_interval(json, "new", f->new);
+		put_interval(json, "new", f->new, 0, f->new_missing);
 	else
 		sp_json_null(json, "new");
 	if (f->has_figures && f->has_old) {
-		sp_json_interval(json, "old", f->old);
-		sp_json_interval(json, "change", f->change);
+		put_interval(json, "old", f->old, 0, f->old_missing);
+		put_interval(json, "change", f->change, f->old_missing,
+			     f->new_missing);
 	} else {
 		sp_json_null(json, "old");
 		sp_json_null(json, "change");

@@ -37,6 +37,19 @@ static bool is_unlimited(struct sp_interval i)
 	return !isfinite(i.lo) || !isfinite(i.hi);
 }
 
+/* Totals that were counted, and may be more. */
+static void print_counted(FILE *out, struct sp_interval i, double below,
+			  double above, bool is_bytes, bool is_change)
+{
+	i.lo -= below;
+	i.hi += above;
+	if (is_unlimited(i))
+		fputs(" (counted)", out);
+	else
+		fprintf(out, " (counted: %s)",
+			sp_figure_interval(i, is_bytes, is_change).text);
+}
+
 /* A change of what nobody knows the end of is no figure. */
 void sp_check_print_figures(FILE *out, const struct sp_finding *f, double level)
 {
@@ -53,6 +66,9 @@ void sp_check_print_figures(FILE *out, const struct sp_finding *f, double level)
 			fprintf(out, " (%s: %s)", sp_text_level(level).text,
 				sp_figure_interval(f->new, is_bytes, false)
 					.text);
+		else if (f->new_missing > 0)
+			print_counted(out, f->new, 0, f->new_missing, is_bytes,
+				      false);
 		return;
 	}
 	fprintf(out, "%s -> %s, ", sp_figure(f->old.value, is_bytes).text,
@@ -66,6 +82,9 @@ void sp_check_print_figures(FILE *out, const struct sp_finding *f, double level)
 	if (f->change.lo < f->change.hi)
 		fprintf(out, " (%s: %s)", sp_text_level(level).text,
 			sp_figure_interval(f->change, is_bytes, true).text);
+	else if (f->old_missing > 0 || f->new_missing > 0)
+		print_counted(out, f->change, f->old_missing, f->new_missing,
+			      is_bytes, true);
 	else
 		fputs(" (exact)", out);
 }

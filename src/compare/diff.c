@@ -34,13 +34,14 @@ static int add_totals(struct sp_diff *d, const struct sp_pair *pair)
 		{"live_bytes", SP_LIMIT_LIVE_BYTES},
 		{"temporary_bytes", SP_LIMIT_TEMPORARY_BYTES},
 	};
+	const struct sp_caveats *c = &d->caveats;
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		const enum sp_view view = sp_amount_view(kinds[i].kind);
 		struct sp_diff_total *t = &d->totals[d->n_totals];
 		struct sp_runs old, new;
 
-		if (!has_amount(&d->caveats, view) || !has_view(pair, view))
+		if (!has_amount(c, view) || !has_view(pair, view))
 			continue;
 		if (sp_amount_sum(&pair->old, pair->paths, kinds[i].kind, NULL,
 				  NULL, &old) < 0 ||
@@ -50,17 +51,23 @@ static int add_totals(struct sp_diff *d, const struct sp_pair *pair)
 		*t = (struct sp_diff_total){
 			.name = kinds[i].name,
 			.is_bytes = kinds[i].kind != SP_LIMIT_ALLOC_OBJECTS,
-			.is_exact = i < 2 && !d->caveats.lacks_totals,
+			.is_exact = i < 2 && !c->lacks_totals &&
+				    !(c->old_missing_max > 0) &&
+				    !(c->new_missing_max > 0),
 			.old = sp_runs_mean(&old, d->level),
 			.new = sp_runs_mean(&new, d->level),
 			.change = sp_caveats_limits(
-				&d->caveats, i < 2,
+				c, i < 2,
 				sp_contrast(&old, &new, 1, NULL, d->level)),
 		};
-		if (i < 2 && d->caveats.old_is_least)
-			t->old.hi = INFINITY;
-		if (i < 2 && d->caveats.new_is_least)
-			t->new.hi = INFINITY;
+		if (i < 2) {
+			t->old.hi += c->old_is_least ? (double)INFINITY
+						     : c->old_missing_max;
+			t->new.hi += c->new_is_least ? (double)INFINITY
+						     : c->new_missing_max;
+			t->change.lo -= c->old_missing_max;
+			t->change.hi += c->new_missing_max;
+		}
 		d->n_totals++;
 	}
 	return 0;

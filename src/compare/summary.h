@@ -92,6 +92,7 @@ struct sp_summary {
 	struct sp_law_used law;
 	uint64_t exact_alloc_bytes;
 	uint64_t exact_alloc_objects;
+	uint64_t missing_bytes_max; /* the totals are up to so much more */
 	/* Of them, while sampling was off: no estimate speaks of it. */
 	uint64_t unsampled_bytes;
 	struct sp_phase_sum *phases; /* none if the program named none */

@@ -407,6 +407,7 @@ static int take_head(struct taker *t, struct sp_error *err)
 	s->law = p->law;
 	s->exact_alloc_bytes = p->exact_alloc_bytes;
 	s->exact_alloc_objects = p->exact_alloc_objects;
+	s->missing_bytes_max = p->missing_bytes_max;
 	s->unsampled_bytes = sp_profile_off_bytes(p);
 	s->why_incomplete = why_incomplete(p);
 	s->is_least = s->why_incomplete && !sp_profile_is_exact(p);
