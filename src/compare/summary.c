@@ -121,6 +121,8 @@ int sp_summary_see_through(struct sp_summary *summary, struct sp_paths *paths)
 bool sp_summary_shares_recording(const struct sp_summary *a,
 				 const struct sp_summary *b)
 {
+	if (!a->recordings || !b->recordings)
+		return false;
 	for (size_t i = 0; i < a->n_recordings; i++)
 		for (size_t k = 0; k < b->n_recordings; k++)
 			if (a->recordings[i] == b->recordings[k])
