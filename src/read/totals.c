@@ -82,7 +82,8 @@ void sp_totals_finish(struct sp_profile *p, const struct sp_reader *r)
 	sp_sat_add(&p->class_slack_bytes, p->missing_bytes_max);
 }
 
-/* Of a process that goes on its records are behind its totals. */
+/* Of a process that goes on its records are behind its totals.  A loss that is
+ * a number of times may be of several allocations each. */
 void sp_totals_find_unrecorded(struct sp_profile *p)
 {
 	const uint64_t had = sp_profile_samples(p);
@@ -92,7 +93,8 @@ void sp_totals_find_unrecorded(struct sp_profile *p)
 	if (p->period_bytes > 1 || p->end == SP_PROFILE_END_RUNNING ||
 	    p->samples_of != SP_SAMPLES_ALLOCATED || p->is_cut ||
 	    p->damaged_records || p->ignored_bytes ||
-	    p->losses[SP_LOSS_FORK_RESET])
+	    p->losses[SP_LOSS_FORK_RESET] || p->losses[SP_LOSS_NESTED] ||
+	    p->losses[SP_LOSS_LEFT])
 		return;
 	for (size_t i = 0; i < p->n_thread_infos; i++) {
 		sp_sat_add(&sampled.bytes, p->thread_infos[i].sampled.bytes);

@@ -276,6 +276,8 @@ TEST(totals_of_what_is_not_there)
 	assert_int_equal(unrecorded(1, 2, 81, 1, SP_LOSS_FILE_FULL), 0);
 	/* of a parent, perhaps */
 	assert_int_equal(unrecorded(1, 5, 200, 9, SP_LOSS_FORK_RESET), 0);
+	assert_int_equal(unrecorded(1, 5, 200, 1, SP_LOSS_NESTED), 0);
+	assert_int_equal(unrecorded(1, 5, 200, 1, SP_LOSS_LEFT), 0);
 	sample_period = 4096;
 	assert_int_equal(unrecorded(4096, 5, 200, 0, SP_LOSS_FILE_FULL), 0);
 }
