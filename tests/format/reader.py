@@ -438,8 +438,10 @@ class Profile:
 
     def is_open(self):
         """Does nobody know how much is missing?"""
-        return self.is_cut or self.losses[25] > 0 or \
-            self.has_unreadable_slot
+        return self.is_cut or self.lacks_slots()
+
+    def lacks_slots(self):
+        return self.losses[25] > 0 or self.has_unreadable_slot
 
     def look_at_length(self, length):
         """Is it cut, and even before the end of the thread slots?"""
@@ -515,7 +517,8 @@ def summary(profile):
         "flags": profile.flags, "ended": len(ends),
         "unmatched_frees": unmatched, "rss": sorted(profile.rss),
         "stretches": profile.stretches(),
-        "classes": profile.class_totals(), "slack": profile.slack,
+        "classes": profile.class_totals(),
+        "slack": MASK if profile.lacks_slots() else profile.slack,
         "pid": profile.pid, "period_bytes": max(
             (s[2] for s in profile.stretches() if s[2]),
             default=profile.period_bytes),
