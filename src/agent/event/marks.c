@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * I1  Only the holder of `busy` reads the totals and appends the record, so
- * that numbers, times and totals of marks have the same order. I2  A thread
- * waits for it for a bounded time, and never if it is in the agent already: a
- * signal handler cannot wait for the code that it interrupted.
+ *     that numbers, times and totals of marks have the same order.
+ * I2  A thread waits for it for a bounded time, and never if it is in the agent
+ *     already: a signal handler cannot wait for the code that it interrupted.
  */
 #include "agent/event/marks.h"
 

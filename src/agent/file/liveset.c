@@ -26,20 +26,21 @@
  *     it finds that, or the mover finds the word: both orders of (store, look)
  *     are sequentially consistent.
  * I5  Only the holder of `moving` moves.  An entry is first written to the
- * newest table as a COPY, counted there, and then its word in the old one
- * becomes MOVED, if it still was LIVE.  That is the moment of the move.  Then
- * the COPY becomes LIVE, then what was MOVED becomes EMPTY. A COPY counts for
- * something only if the same sample is MOVED; there is one at most, since a
- * mover drops what another left. I6  A look goes from the current table to the
- * newest, which it asks for last: entries move in that direction only.  If it
- * comes after what was MOVED is EMPTY, it comes after the COPY became LIVE. I7
- * In a forked child all words, counters and the census are zero, epoch 0, and
- * so is what was under `moving`.  A counter that is zero proves nothing until
- * it is settled (filter.h).  A thread that finds another epoch than it began
- * with was interrupted by a fork, and leaves no word behind.  The number of
- * live samples changes only together with a look at the epoch. One thing may be
- * left: the values of an entry of the child, if its handler got the very place
- * that was BUSY.
+ *     newest table as a COPY, counted there, and then its word in the old one
+ *     becomes MOVED, if it still was LIVE.  That is the moment of the move.
+ *     Then the COPY becomes LIVE, then what was MOVED becomes EMPTY.  A COPY
+ *     counts for something only if the same sample is MOVED; there is one at
+ *     most, since a mover drops what another left.
+ * I6  A look goes from the current table to the newest, which it asks for last:
+ *     entries move in that direction only.  If it comes after what was MOVED is
+ *     EMPTY, it comes after the COPY became LIVE.
+ * I7  In a forked child all words, counters and the census are zero, epoch 0,
+ *     and so is what was under `moving`.  A counter that is zero proves nothing
+ *     until it is settled (filter.h).  A thread that finds another epoch than
+ *     it began with was interrupted by a fork, and leaves no word behind.  The
+ *     number of live samples changes only together with a look at the epoch.
+ *     One thing may be left: the values of an entry of the child, if its
+ *     handler got the very place that was BUSY.
  *
  * The free of an address that is in a table never misses it: the program
  * ordered it behind the insert, so it sees the filter that was published then

@@ -5,8 +5,12 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "compare/check.h"
+#include "compare/format.h"
 #include "support/close.h"
 #include "support/gate_scene.h"
 #include "support/test.h"
@@ -169,6 +173,28 @@ TEST(too_few_samples)
 	add(s, s->new[0], "f<main", 20);
 	assert_verdict(s, "sites=+10%", SP_VERDICT_CANNOT_TELL);
 	assert_has(s->check->findings[0].why, "too few samples");
+}
+
+/* What threads had not published is no change, and no figure is exact. */
+TEST(totals_that_may_be_more)
+{
+	struct scene *s = scene_new(1);
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+
+	s->old[0]->missing_bytes_max = 100;
+	s->new[0]->missing_bytes_max = 4000;
+	assert_verdict(s, "alloc_bytes=+3%", SP_VERDICT_PASS);
+	out = open_memstream(&text, &size);
+	assert_non_null(out);
+	sp_check_print_figures(out, &s->check->findings[0], 0.95);
+	fclose(out);
+	assert_has(text, "(counted: [-");
+	assert_null(strstr(text, "exact"));
+	free(text);
+	s->new[0]->exact_alloc_bytes = 9999;
+	assert_verdict(s, "alloc_bytes=+3%", SP_VERDICT_REGRESSION);
 }
 
 TEST(what_cannot_be_compared)
