@@ -134,7 +134,9 @@ class Fleet(harness.Case):
         """Without the order of what is equally large and the numbers of
         stacks and frames."""
         harness.with_frames(said)
-        said["functions"].sort(key=lambda f: (f["name"], f["module"] or ""))
+        said["functions"].sort(key=lambda f: (
+            f["name"], f["module"] or "", f.get("defined_in") or "",
+            f.get("file") or ""))
         for stack in said["stacks"]:
             stack.pop("id", None)
         # By what is the same to the letter first: figures are to 1e-9.
