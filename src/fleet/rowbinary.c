@@ -34,7 +34,8 @@ static unsigned char *put_value(unsigned char *to,
 			return to;
 	}
 	if (column->type == SP_FLEET_FLAG) {
-		*to++ = (unsigned char)(number & SP_FLEET_FLAG_MAX);
+		/* Readers refuse more than SP_FLEET_FLAG_MAX. */
+		*to++ = (unsigned char)number;
 		return to;
 	}
 	if (!is_text(column)) {

@@ -26,7 +26,7 @@ enum sp_fleet_type {
 #define SP_FLEET_NAME_CLONE   2u /* of a copy that the compiler made */
 #define SP_FLEET_NAME_LACKS   4u /* inlined ones may be missing */
 #define SP_FLEET_NAME_CALLS   8u /* it calls an allocator's wrapper there */
-#define SP_FLEET_FLAG_MAX     7u
+#define SP_FLEET_FLAG_MAX     15u /* all of them */
 
 struct sp_fleet_column {
 	const char *name;

@@ -69,7 +69,6 @@ class Click(Fleet):
         return self.comparable(json.loads(self.fleet(*argv, "--json").stdout))
 
 
-@harness.nightly
 class Numbers(Click):
 
     @harness.nightly_too
@@ -259,7 +258,6 @@ class Numbers(Click):
         self.assertEqual(self.ask(COUNTED).split()[0], "1")
 
 
-@harness.nightly
 class Cut(Click):
 
     @harness.nightly_too
@@ -314,7 +312,6 @@ class Cut(Click):
         self.assertEqual(self.ask(COUNTED), f"2\t{whole}\n")
 
 
-@harness.nightly
 class Following(Click):
 
     def begin(self):
