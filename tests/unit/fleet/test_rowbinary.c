@@ -49,7 +49,7 @@ static void put_rows(struct sp_rowbinary *rows)
 		const struct sp_fleet_value row[] = {
 			sp_fleet_number(i << 52),
 			sp_fleet_number_but(i % 3, 0),
-			sp_fleet_number(i % 8),
+			sp_fleet_number(i % 16),
 			sp_fleet_real(sqrt((double)i)),
 			i % 7 ? long_text(i) : sp_fleet_text(NULL),
 			sp_fleet_bytes("a\0\xff", i % 4),
@@ -68,7 +68,7 @@ static void check_row(const struct sp_rowbinary_row *row, size_t i)
 	assert_true(v[0].bits == (uint64_t)i << 52);
 	assert_int_equal(v[1].is_null, i % 3 == 0);
 	assert_int_equal(v[1].bits, i % 3);
-	assert_int_equal(v[2].bits, i % 8);
+	assert_int_equal(v[2].bits, i % 16);
 	memcpy(&real, &v[3].bits, sizeof(real));
 	assert_true(real == sqrt((double)i));
 	assert_int_equal(v[4].is_null, i % 7 == 0);
@@ -147,7 +147,7 @@ TEST(cut)
 TEST(nonsense)
 {
 	static const char null[] = NUMBER "\2" NUMBER "\1" NUMBER "\0\0\0";
-	static const char flag[] = NUMBER "\0" NUMBER "\10" NUMBER "\0\0\0";
+	static const char flag[] = NUMBER "\0" NUMBER "\20" NUMBER "\0\0\0";
 	static const char endless[] = BEFORE "\x80\x80\x80\x80\x80\x80\1";
 	static const char announced[] = BEFORE "\x80\x80\x80\x20 abc";
 	static const char large[] = BEFORE "\x81\x80\x80\x20 abc";
