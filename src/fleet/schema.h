@@ -23,9 +23,9 @@ enum sp_fleet_type {
 
 /* How a name became part of a stack, in is_inlined. */
 #define SP_FLEET_NAME_INLINED 1u
-#define SP_FLEET_NAME_CLONE   2u /* of a copy that the compiler made */
-#define SP_FLEET_NAME_LACKS   4u /* inlined ones may be missing */
-#define SP_FLEET_NAME_CALLS   8u /* it calls an allocator's wrapper there */
+#define SP_FLEET_NAME_CLONE   2u  /* of a copy that the compiler made */
+#define SP_FLEET_NAME_LACKS   4u  /* inlined ones may be missing */
+#define SP_FLEET_NAME_CALLS   8u  /* it calls an allocator's wrapper there */
 #define SP_FLEET_FLAG_MAX     15u /* all of them */
 
 struct sp_fleet_column {
