@@ -95,8 +95,8 @@ static void print_orders(const struct sp_target *target)
 
 static int print_status(struct sp_target *target)
 {
-	const struct sp_load_needs needs = {.no_code = true,
-					    .while_written = true};
+	const struct sp_load_needs needs = {
+		.no_code = true, .no_stacks = true, .while_written = true};
 	const char *path;
 	const struct sp_stretch *last;
 	struct sp_question question;

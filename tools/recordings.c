@@ -16,8 +16,8 @@
 int recordings_analyse(const char *path, struct sp_profile **ret_profile,
 		       struct sp_analysis **ret_analysis, struct sp_error *err)
 {
-	static const struct sp_load_needs needs = {.no_code = true,
-						   .while_written = true};
+	static const struct sp_load_needs needs = {
+		.no_code = true, .no_stacks = true, .while_written = true};
 	struct sp_question question;
 	int r;
 

@@ -49,6 +49,9 @@ struct sp_plan {
 	/* Nobody asks for functions: stacks have no frames, and there are no
 	 * symbols (has_no_code). */
 	bool no_code;
+	/* With no_code: nor for the number of stacks; samples have the first,
+	 * so that groups are few. */
+	bool no_stacks;
 	/* Samples are counted, and nothing else of them is wanted: neither
 	 * groups nor a peak. */
 	bool no_samples;

@@ -403,7 +403,8 @@ int sp_stream_sample(struct sp_stream *st, const struct sp_sample *s,
 	const struct sp_sample_groups_key key = {
 		.size_bytes = s->size_bytes,
 		.period_bytes = s->period_bytes,
-		.stack = s->stack,
+		.stack = st->plan->no_stacks || st->plan->only_peak ? 0
+								    : s->stack,
 		.thread = s->thread,
 		.entry = s->entry,
 		.role = st->plan->n_cuts

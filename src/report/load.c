@@ -17,6 +17,7 @@ static struct sp_plan plan_of(const struct sp_question *q,
 		.confidence = q->confidence,
 		.has_lifetimes = needs->lifetimes,
 		.no_code = needs->no_code,
+		.no_stacks = needs->no_stacks,
 		.n_points = needs->n_points,
 		.has_temporary = needs->parts ||
 				 (q->has_view && q->view == SP_VIEW_TEMPORARY),

@@ -17,6 +17,7 @@
 struct sp_load_needs {
 	bool lifetimes;  /* sp_lifetimes() */
 	bool no_code;    /* no names of functions, and no filter by them */
+	bool no_stacks;  /* with no_code: nor their number */
 	bool peak;       /* the sums at the peak, whatever the view */
 	size_t n_points; /* sp_timeline() with so many; 0: none */
 	/* For the parts of the run between these points (at most
