@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include <stdbool.h>
-
 #include "cli/arguments.h"
 
 /* Commands by name: argv[0] is the program, what follows the command's words.

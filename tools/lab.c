@@ -2,7 +2,6 @@
 /* The command lab: what its options ask for, written. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lab/options.h"

@@ -2,7 +2,6 @@
 /* sampleprof run: a program under the library, and what was recorded. */
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdbool.h>

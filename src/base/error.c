@@ -2,6 +2,7 @@
 #include "base/error.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 

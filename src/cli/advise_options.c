@@ -2,7 +2,6 @@
 /* The command line of advise. */
 #include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/parse.h"

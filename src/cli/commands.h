@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include <stddef.h>
 #include <stdio.h>
 
 /* The commands that people meet, and the names of the programs that have them:

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include <stdbool.h>
-#include <stdio.h>
-
 #include "base/error.h"
 #include "cli/arguments.h"
 #include "cli/unread.h"

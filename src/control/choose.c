@@ -2,8 +2,6 @@
 #include "control/choose.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "control/seize.h"

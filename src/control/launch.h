@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"

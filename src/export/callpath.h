@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"

@@ -6,7 +6,6 @@
 #include "export/format.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/hash.h"

@@ -8,7 +8,6 @@
 #include "export/format.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,6 @@
 #include "export/html_cells.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

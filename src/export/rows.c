@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "export/rows.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "stats/adjust.h"

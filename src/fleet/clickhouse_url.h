@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include <stdbool.h>
-
 #include "base/error.h"
 
 /* clickhouse://[USER@]HOST[:PORT]/DATABASE[?NAME=VALUE[&...]] */

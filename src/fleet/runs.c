@@ -2,7 +2,6 @@
 #include "fleet/runs.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "fleet/choose.h"
 #include "fleet/load.h"

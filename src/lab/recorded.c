@@ -2,7 +2,6 @@
 #include "lab/recorded.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 /* Which samples choose; the peak of samples that a profile has, or its files
  * once more. */
 #include <errno.h>
-#include <inttypes.h>
 
 #include "base/rng.h"
 #include "model/walk.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "view/view_memory.h"
 
-#include <inttypes.h>
-
 #include "base/parse.h"
 #include "text/lack.h"
 #include "text/text.h"

@@ -6,7 +6,6 @@
  */
 #include "replicate.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "support/pprof_walk.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 #define VALUES_MAX 6

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "agent/event/recorder.h"
 #include "agent/event/stamp.h"

@@ -16,7 +16,6 @@
 #include "agent/divert/divert.h"
 #include "agent/event/agent.h"
 #include "agent/event/lifecycle.h"
-#include "agent/event/recorder.h"
 #include "agent/hooks/alive.h"
 #include "agent/hooks/patch.h"
 #include "agent/process/process.h"

@@ -3,7 +3,6 @@
 
 #include <elf.h>
 #include <link.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -7,7 +7,6 @@
 #include "agent/unwind/insn_x86_64.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "agent/sys/poison.h"
 

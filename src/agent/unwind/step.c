@@ -12,8 +12,6 @@
  */
 #include "agent/unwind/step.h"
 
-#include <string.h>
-
 #include "agent/sys/arch.h"
 #include "agent/unwind/code.h"
 #include "agent/unwind/modules.h"

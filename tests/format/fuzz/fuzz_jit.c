@@ -2,8 +2,6 @@
 /* A perf map, or a jitdump where the first byte is even, compared with a search
  * from its last entry. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "format/fuzz/target.h"
 #include "symbols/jitmap.h"

@@ -8,7 +8,6 @@
  */
 #include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "format/golden/image.h"
 

@@ -4,7 +4,6 @@
  * with `free` all are freed in the end, and nothing is allocated meanwhile.
  * Prints the allocations.
  */
-#include <string.h>
 
 #include "truth.h"
 

@@ -12,7 +12,6 @@
 #include "agent/event/lifecycle.h"
 #include "agent/file/slots.h"
 #include "agent/file/slots_total.h"
-#include "agent/sys/next.h"
 #include "agent/thread/sampler.h"
 #include "support/agent_fixture.h"
 #include "support/test.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The library's functions for memory and text do what the C library's do, at
  * all short lengths and alignments, and touch nothing beside. */
-#include <stdlib.h>
 
 #include "support/test.h"
 

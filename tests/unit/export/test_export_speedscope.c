@@ -3,7 +3,6 @@
 
 #include <jansson.h>
 
-#include "export/format.h"
 #include "support/export_fixture.h"
 #include "support/json_checks.h"
 #include "support/test.h"

@@ -4,7 +4,6 @@
  * while the file is read again, are those from every sample, to the letter.
  */
 #include <errno.h>
-#include <unistd.h>
 
 #include "base/rng.h"
 #include "export/export.h"

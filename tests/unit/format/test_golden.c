@@ -6,7 +6,6 @@
  */
 #include <inttypes.h>
 #include <math.h>
-#include <unistd.h>
 
 #include "model/profile.h"
 #include "support/close.h"

@@ -3,7 +3,6 @@
  * The same as unit.golden for tests/format/golden/v1-live: frees in any order,
  * totals by size class, resident memory.
  */
-#include <unistd.h>
 
 #include "model/profile.h"
 #include "support/golden_maker.h"

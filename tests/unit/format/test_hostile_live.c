@@ -6,7 +6,6 @@
  * memory.
  */
 #include <time.h>
-#include <unistd.h>
 
 #include "model/profile.h"
 #include "read/order.h"

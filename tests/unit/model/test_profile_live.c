@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* What a profile says of frees, of totals by size class and of memory. */
-#include <unistd.h>
 
 #include "model/profile.h"
 #include "support/format_model.h"

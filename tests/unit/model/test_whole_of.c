@@ -4,7 +4,6 @@
  * how many lost samples chance hides; and why live objects may be in no
  * sample.
  */
-#include <string.h>
 
 #include "model/whole.h"
 #include "support/test.h"

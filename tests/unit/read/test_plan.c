@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Groups of samples answer each question as every sample would. */
 #include <errno.h>
-#include <unistd.h>
 
 #include "base/rng.h"
 #include "model/walk.h"

@@ -3,7 +3,6 @@
  * What a file proves of the exact totals, and how much more there may be:
  * slots, classes, samples and marks, each alone and against the others.
  */
-#include <unistd.h>
 
 #include "model/whole.h"
 #include "read/load.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Totals by size class: which copy counts, what is torn, what is refused. */
-#include <unistd.h>
 
 #include "base/rng.h"
 #include "read/reader.h"

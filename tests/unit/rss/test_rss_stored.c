@@ -3,7 +3,6 @@
  * is what is read, and damaged or hostile ones are left out or within limits.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "report/ledgers.h"
 #include "rss/stored.h"

@@ -10,7 +10,6 @@
  * at least 93 % less 4 standard errors of a share of 95 %.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/rng.h"
 #include "stats/amounts.h"

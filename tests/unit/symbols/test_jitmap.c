@@ -3,7 +3,6 @@
  * them, compared with a search from the last entry; damage; whose files are
  * used. */
 #include <errno.h>
-#include <inttypes.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>

@@ -4,7 +4,6 @@
  * stacks, threads, settings; every byte in names.
  */
 #include <jansson.h>
-#include <math.h>
 
 #include "support/close.h"
 #include "support/json_document.h"
