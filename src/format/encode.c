@@ -52,13 +52,6 @@ static void put_varint(struct frame *f, uint64_t v)
 	f->at = sp_varint_put(f->at, v);
 }
 
-static void put_bytes(struct frame *f, const void *data, size_t n)
-{
-	if (n)
-		memcpy(f->at, data, n);
-	f->at += n;
-}
-
 static struct sp_encoded finish_record(struct sp_chunk_state *state,
 				       struct frame *f, uint8_t type)
 {
@@ -75,47 +68,92 @@ static struct sp_encoded finish_record(struct sp_chunk_state *state,
 
 static const struct sp_encoded does_not_fit = {0, 0};
 
-static struct sp_encoded encode_info(struct sp_chunk_state *state, uint8_t *out,
-				     size_t room,
-				     const struct sp_record_info *r)
-{
-	struct frame f = begin_record(out, room,
-				      sp_varint_bytes(r->key_bytes) +
-					      r->key_bytes + r->value_bytes);
+/* A record of numbers, and of texts behind them. */
+struct plain {
+	size_t n;
+	uint64_t fields[9];
+	struct text {
+		const void *data;
+		size_t bytes;
+	} texts[2];
+};
 
-	if (!f.at)
-		return does_not_fit;
-	put_varint(&f, r->key_bytes);
-	put_bytes(&f, r->key, r->key_bytes);
-	put_bytes(&f, r->value, r->value_bytes);
-	return finish_record(state, &f, SP_RECORD_INFO);
+#define NUMBERS(...)                                                           \
+	.n = sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t),             \
+	.fields = {__VA_ARGS__}
+
+static struct plain plain_info(const struct sp_record_info *r)
+{
+	return (struct plain){
+		NUMBERS(r->key_bytes),
+		.texts = {{r->key, r->key_bytes}, {r->value, r->value_bytes}},
+	};
 }
 
-static struct sp_encoded encode_module(struct sp_chunk_state *state,
-				       uint8_t *out, size_t room,
-				       const struct sp_record_module *r)
+static struct plain plain_module(const struct sp_record_module *r)
 {
-	uint64_t span = r->end_pc - r->start_pc;
-	uint64_t bias = sp_zigzag((int64_t)(r->start_pc - r->bias));
-	struct frame f = begin_record(
-		out, room,
-		sp_varint_bytes(r->id) + sp_varint_bytes(r->start_pc) +
-			sp_varint_bytes(span) + sp_varint_bytes(bias) +
-			sp_varint_bytes(r->flags) +
-			sp_varint_bytes(r->build_id_bytes) + r->build_id_bytes +
-			r->path_bytes);
+	return (struct plain){
+		NUMBERS(r->id, r->start_pc, r->end_pc - r->start_pc,
+			sp_zigzag((int64_t)(r->start_pc - r->bias)), r->flags,
+			r->build_id_bytes),
+		.texts = {{r->build_id, r->build_id_bytes},
+			  {r->path, r->path_bytes}},
+	};
+}
 
-	if (!f.at)
-		return does_not_fit;
-	put_varint(&f, r->id);
-	put_varint(&f, r->start_pc);
-	put_varint(&f, span);
-	put_varint(&f, bias);
-	put_varint(&f, r->flags);
-	put_varint(&f, r->build_id_bytes);
-	put_bytes(&f, r->build_id, r->build_id_bytes);
-	put_bytes(&f, r->path, r->path_bytes);
-	return finish_record(state, &f, SP_RECORD_MODULE);
+static struct plain plain_thread(const struct sp_record_thread *r)
+{
+	return (struct plain){
+		NUMBERS(r->index, r->tid, r->time_ns),
+		.texts = {{r->name, r->name_bytes}},
+	};
+}
+
+static struct plain plain_thread_end(const struct sp_record_thread_end *r)
+{
+	return (struct plain){
+		NUMBERS(r->index, r->time_ns, r->alloc_bytes, r->alloc_objects),
+		.texts = {{r->name, r->name_bytes}},
+	};
+}
+
+static struct plain plain_mark(const struct sp_record_mark *r)
+{
+	return (struct plain){
+		NUMBERS(r->number, r->kind, r->time_ns, r->alloc_bytes,
+			r->alloc_objects, r->unsampled_bytes,
+			r->unsampled_objects, r->slack_bytes, r->period_bytes),
+		.texts = {{r->name, r->name_bytes}},
+	};
+}
+
+static struct plain plain_map(const struct sp_record_map *r)
+{
+	return (struct plain){NUMBERS(r->number, r->flags, r->time_ns, r->start,
+				      r->bytes, r->thread, r->stack)};
+}
+
+static struct plain plain_unmap(const struct sp_record_unmap *r)
+{
+	return (struct plain){
+		NUMBERS(r->number, r->time_ns, r->start, r->bytes, r->thread)};
+}
+
+static struct plain plain_code(const struct sp_record_code *r)
+{
+	return (struct plain){
+		NUMBERS(r->frame.module, r->frame.offset, r->line,
+			r->function_bytes),
+		.texts = {{r->function, r->function_bytes},
+			  {r->file, r->file_bytes}},
+	};
+}
+
+static void put_text(struct frame *f, const struct text *text)
+{
+	if (text->bytes)
+		memcpy(f->at, text->data, text->bytes);
+	f->at += text->bytes;
 }
 
 static struct sp_encoded encode_stack(struct sp_chunk_state *state,
@@ -140,44 +178,6 @@ static struct sp_encoded encode_stack(struct sp_chunk_state *state,
 		put_varint(&f, r->frames[i].offset);
 	}
 	return finish_record(state, &f, SP_RECORD_STACK);
-}
-
-static struct sp_encoded encode_thread(struct sp_chunk_state *state,
-				       uint8_t *out, size_t room,
-				       const struct sp_record_thread *r)
-{
-	struct frame f = begin_record(
-		out, room,
-		sp_varint_bytes(r->index) + sp_varint_bytes(r->tid) +
-			sp_varint_bytes(r->time_ns) + r->name_bytes);
-
-	if (!f.at)
-		return does_not_fit;
-	put_varint(&f, r->index);
-	put_varint(&f, r->tid);
-	put_varint(&f, r->time_ns);
-	put_bytes(&f, r->name, r->name_bytes);
-	return finish_record(state, &f, SP_RECORD_THREAD);
-}
-
-static struct sp_encoded encode_thread_end(struct sp_chunk_state *state,
-					   uint8_t *out, size_t room,
-					   const struct sp_record_thread_end *r)
-{
-	struct frame f = begin_record(
-		out, room,
-		sp_varint_bytes(r->index) + sp_varint_bytes(r->time_ns) +
-			sp_varint_bytes(r->alloc_bytes) +
-			sp_varint_bytes(r->alloc_objects) + r->name_bytes);
-
-	if (!f.at)
-		return does_not_fit;
-	put_varint(&f, r->index);
-	put_varint(&f, r->time_ns);
-	put_varint(&f, r->alloc_bytes);
-	put_varint(&f, r->alloc_objects);
-	put_bytes(&f, r->name, r->name_bytes);
-	return finish_record(state, &f, SP_RECORD_THREAD_END);
 }
 
 /*
@@ -347,143 +347,67 @@ static struct sp_encoded encode_free_address(
 	return finish_record(state, &s.frame, SP_RECORD_FREE_ADDRESS);
 }
 
-static struct sp_encoded encode_rss(struct sp_chunk_state *state, uint8_t *out,
-				    size_t room, const struct sp_record_rss *r)
+/* Without numbers if it is none of these. */
+static struct plain plain_of(const struct sp_record *record)
 {
-	struct frame f = begin_record(out, room,
-				      sp_varint_bytes(r->time_ns) +
-					      sp_varint_bytes(r->rss_bytes));
-
-	if (!f.at)
-		return does_not_fit;
-	put_varint(&f, r->time_ns);
-	put_varint(&f, r->rss_bytes);
-	return finish_record(state, &f, SP_RECORD_RSS);
+	switch (record->type) {
+	case SP_RECORD_INFO:
+		return plain_info(&record->u.info);
+	case SP_RECORD_MODULE:
+		return plain_module(&record->u.module);
+	case SP_RECORD_THREAD:
+		return plain_thread(&record->u.thread);
+	case SP_RECORD_THREAD_END:
+		return plain_thread_end(&record->u.thread_end);
+	case SP_RECORD_RSS:
+		return (struct plain){NUMBERS(record->u.rss.time_ns,
+					      record->u.rss.rss_bytes)};
+	case SP_RECORD_MARK:
+		return plain_mark(&record->u.mark);
+	case SP_RECORD_ASKED:
+		return (struct plain){NUMBERS(record->u.asked.number,
+					      record->u.asked.time_ns)};
+	case SP_RECORD_MAP:
+		return plain_map(&record->u.map);
+	case SP_RECORD_UNMAP:
+		return plain_unmap(&record->u.unmap);
+	case SP_RECORD_CODE:
+		return plain_code(&record->u.code);
+	default:
+		return (struct plain){0};
+	}
 }
 
-static struct sp_encoded encode_mark(struct sp_chunk_state *state, uint8_t *out,
-				     size_t room,
-				     const struct sp_record_mark *r)
+/* By itself, so that a sample needs no stack for it.  Records that are not
+ * plain are of the offline side: format/rewrite.h. */
+static __attribute__((noinline)) struct sp_encoded encode_plain(
+	struct sp_chunk_state *state, uint8_t *out, size_t room,
+	const struct sp_record *record)
 {
-	const uint64_t fields[] = {
-		r->number,
-		r->kind,
-		r->time_ns,
-		r->alloc_bytes,
-		r->alloc_objects,
-		r->unsampled_bytes,
-		r->unsampled_objects,
-		r->slack_bytes,
-		r->period_bytes,
-	};
-	const size_t n = sizeof(fields) / sizeof(fields[0]);
-	size_t bytes = r->name_bytes;
+	const struct plain r = plain_of(record);
+	size_t bytes = r.texts[0].bytes + r.texts[1].bytes;
 	struct frame f;
 
-	for (size_t i = 0; i < n; i++)
-		bytes += sp_varint_bytes(fields[i]);
+	if (!r.n)
+		return does_not_fit;
+	for (size_t i = 0; i < r.n; i++)
+		bytes += sp_varint_bytes(r.fields[i]);
 	f = begin_record(out, room, bytes);
 	if (!f.at)
 		return does_not_fit;
-	for (size_t i = 0; i < n; i++)
-		put_varint(&f, fields[i]);
-	put_bytes(&f, r->name, r->name_bytes);
-	return finish_record(state, &f, SP_RECORD_MARK);
-}
-
-static struct sp_encoded encode_asked(struct sp_chunk_state *state,
-				      uint8_t *out, size_t room,
-				      const struct sp_record_asked *r)
-{
-	struct frame f = begin_record(out, room,
-				      sp_varint_bytes(r->number) +
-					      sp_varint_bytes(r->time_ns));
-
-	if (!f.at)
-		return does_not_fit;
-	put_varint(&f, r->number);
-	put_varint(&f, r->time_ns);
-	return finish_record(state, &f, SP_RECORD_ASKED);
-}
-
-/* A record of numbers alone. */
-static struct sp_encoded encode_numbers(struct sp_chunk_state *state,
-					uint8_t *out, size_t room,
-					enum sp_record_type type,
-					const uint64_t *fields, size_t n)
-{
-	size_t bytes = 0;
-	struct frame f;
-
-	for (size_t i = 0; i < n; i++)
-		bytes += sp_varint_bytes(fields[i]);
-	f = begin_record(out, room, bytes);
-	if (!f.at)
-		return does_not_fit;
-	for (size_t i = 0; i < n; i++)
-		put_varint(&f, fields[i]);
-	return finish_record(state, &f, (uint8_t)type);
-}
-
-static struct sp_encoded encode_map(struct sp_chunk_state *state, uint8_t *out,
-				    size_t room, const struct sp_record_map *r)
-{
-	const uint64_t fields[] = {r->number, r->flags,  r->time_ns, r->start,
-				   r->bytes,  r->thread, r->stack};
-
-	return encode_numbers(state, out, room, SP_RECORD_MAP, fields,
-			      sizeof(fields) / sizeof(fields[0]));
-}
-
-static struct sp_encoded encode_unmap(struct sp_chunk_state *state,
-				      uint8_t *out, size_t room,
-				      const struct sp_record_unmap *r)
-{
-	const uint64_t fields[] = {r->number, r->time_ns, r->start, r->bytes,
-				   r->thread};
-
-	return encode_numbers(state, out, room, SP_RECORD_UNMAP, fields,
-			      sizeof(fields) / sizeof(fields[0]));
-}
-
-static struct sp_encoded encode_code(struct sp_chunk_state *state, uint8_t *out,
-				     size_t room,
-				     const struct sp_record_code *r)
-{
-	struct frame f =
-		begin_record(out, room,
-			     sp_varint_bytes(r->frame.module) +
-				     sp_varint_bytes(r->frame.offset) +
-				     sp_varint_bytes(r->line) +
-				     sp_varint_bytes(r->function_bytes) +
-				     r->function_bytes + r->file_bytes);
-
-	if (!f.at)
-		return does_not_fit;
-	put_varint(&f, r->frame.module);
-	put_varint(&f, r->frame.offset);
-	put_varint(&f, r->line);
-	put_varint(&f, r->function_bytes);
-	put_bytes(&f, r->function, r->function_bytes);
-	put_bytes(&f, r->file, r->file_bytes);
-	return finish_record(state, &f, SP_RECORD_CODE);
+	for (size_t i = 0; i < r.n; i++)
+		put_varint(&f, r.fields[i]);
+	put_text(&f, &r.texts[0]);
+	put_text(&f, &r.texts[1]);
+	return finish_record(state, &f, (uint8_t)record->type);
 }
 
 struct sp_encoded sp_encode(struct sp_chunk_state *state, uint8_t *out,
 			    size_t room, const struct sp_record *record)
 {
 	switch (record->type) {
-	case SP_RECORD_INFO:
-		return encode_info(state, out, room, &record->u.info);
-	case SP_RECORD_MODULE:
-		return encode_module(state, out, room, &record->u.module);
 	case SP_RECORD_STACK:
 		return encode_stack(state, out, room, &record->u.stack);
-	case SP_RECORD_THREAD:
-		return encode_thread(state, out, room, &record->u.thread);
-	case SP_RECORD_THREAD_END:
-		return encode_thread_end(state, out, room,
-					 &record->u.thread_end);
 	case SP_RECORD_SAMPLE:
 		return encode_sample(state, out, room, &record->u.sample);
 	case SP_RECORD_FREE:
@@ -491,23 +415,7 @@ struct sp_encoded sp_encode(struct sp_chunk_state *state, uint8_t *out,
 	case SP_RECORD_FREE_ADDRESS:
 		return encode_free_address(state, out, room,
 					   &record->u.free_address);
-	case SP_RECORD_RSS:
-		return encode_rss(state, out, room, &record->u.rss);
-	case SP_RECORD_MARK:
-		return encode_mark(state, out, room, &record->u.mark);
-	case SP_RECORD_ASKED:
-		return encode_asked(state, out, room, &record->u.asked);
-	case SP_RECORD_MAP:
-		return encode_map(state, out, room, &record->u.map);
-	case SP_RECORD_UNMAP:
-		return encode_unmap(state, out, room, &record->u.unmap);
-	case SP_RECORD_CODE:
-		return encode_code(state, out, room, &record->u.code);
-	/* Of the offline side: format/rewrite.h. */
-	case SP_RECORD_NAME:
-	case SP_RECORD_SYMBOL:
-	case SP_RECORD_NONE:
-		break;
+	default:
+		return encode_plain(state, out, room, record);
 	}
-	return does_not_fit;
 }
