@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "stats/adjust.h"
 
 static int compare_items(const void *a, const void *b)
@@ -196,4 +197,104 @@ size_t sp_rows_fold(struct sp_row *rows, size_t *n, uint64_t max, bool by_inuse)
 	rows[max - 1].size_bytes = 0;
 	*n = max;
 	return n_folded;
+}
+
+static void add_type(struct sp_export_rows *to, const char *name,
+		     const char *unit, enum sp_row_figure figure)
+{
+	to->types[to->n_types].name = name;
+	to->types[to->n_types].unit = unit;
+	to->types[to->n_types++].figure = figure;
+}
+
+static void add_types(struct sp_export_rows *to, bool has_frees, bool has_error)
+{
+	const bool inuse = to->is_of_inuse;
+
+	add_type(to, "alloc_objects", "count", SP_ROW_ALLOC_COUNT);
+	add_type(to, "alloc_space", "bytes", SP_ROW_ALLOC_BYTES);
+	if (has_frees) {
+		add_type(to, "inuse_objects", "count", SP_ROW_INUSE_COUNT);
+		add_type(to, "inuse_space", "bytes", SP_ROW_INUSE_BYTES);
+	}
+	if (has_error) {
+		add_type(to,
+			 inuse ? "inuse_space_variance"
+			       : "alloc_space_variance",
+			 "KiB^2", SP_ROW_VARIANCE);
+		add_type(to, inuse ? "inuse_samples" : "alloc_samples", "count",
+			 SP_ROW_SAMPLES);
+	}
+}
+
+static double value_of(const struct sp_row *row, bool is_of_inuse,
+		       enum sp_row_figure figure)
+{
+	const struct sp_acc *of = is_of_inuse ? &row->inuse : &row->alloc;
+
+	switch (figure) {
+	case SP_ROW_ALLOC_COUNT:
+		return row->alloc.est_count;
+	case SP_ROW_ALLOC_BYTES:
+		return row->alloc.est_bytes;
+	case SP_ROW_INUSE_COUNT:
+		return row->inuse.est_count;
+	case SP_ROW_INUSE_BYTES:
+		return row->inuse.est_bytes;
+	case SP_ROW_VARIANCE:
+		return of->k2 / (1024.0 * 1024.0);
+	case SP_ROW_SAMPLES:
+		break;
+	}
+	return (double)of->samples;
+}
+
+void sp_export_rows_values(const struct sp_export_rows *rows, size_t i,
+			   uint64_t values[SP_ROW_TYPES_MAX])
+{
+	const struct sp_row *row = &rows->rows[i];
+	uint64_t hash = sp_hash_word(rows->seed, row->stack);
+
+	hash = sp_hash_word(hash, row->size_bytes);
+	for (size_t k = 0; k < rows->n_types; k++) {
+		hash = sp_hash_word(hash, 1);
+		values[k] = (uint64_t)sp_export_round(
+			value_of(row, rows->is_of_inuse, rows->types[k].figure),
+			hash, rows->value_max);
+	}
+}
+
+int sp_export_rows_new(const struct sp_analysis *analysis,
+		       const struct sp_export_options *options, bool by_stack,
+		       struct sp_export_rows *ret, struct sp_error *err)
+{
+	const struct sp_profile *p = analysis->profile;
+	const struct sp_export_part *part = options->part;
+	const enum sp_view view = analysis->selection.view;
+	size_t n = 0;
+	int r;
+
+	*ret = (struct sp_export_rows){
+		.is_of_inuse = view == SP_VIEW_LIVE || view == SP_VIEW_PEAK ||
+			       view == SP_VIEW_LEAKS,
+		.seed = sp_export_seed(p),
+	};
+	r = sp_rows_new(analysis, &ret->rows, &n, err);
+	if (r < 0)
+		return r;
+	/* A stack is the same row in each part. */
+	if (part || by_stack)
+		n = merge_sizes(ret->rows, n);
+	if (part)
+		n = part->choose(part->arg, p, ret->rows, n);
+	if (n == SIZE_MAX) {
+		free(ret->rows);
+		return sp_error_memory(err, p->path);
+	}
+	ret->n_folded = sp_rows_fold(ret->rows, &n, options->max_samples,
+				     ret->is_of_inuse);
+	ret->n_rows = n;
+	ret->value_max = INT64_MAX / (int64_t)(n + 1);
+	add_types(ret, p->has_frees, options->pprof_error);
+	return 0;
 }

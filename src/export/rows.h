@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "export/format.h"
 #include "report/analysis.h"
 
 /*
@@ -42,3 +43,42 @@ int sp_rows_new(const struct sp_analysis *analysis, struct sp_row **ret_rows,
  */
 size_t sp_rows_fold(struct sp_row *rows, size_t *n, uint64_t max,
 		    bool by_inuse);
+
+/* Sample types of pprof and OTLP. */
+#define SP_ROW_TYPES_MAX 6
+
+enum sp_row_figure {
+	SP_ROW_ALLOC_COUNT,
+	SP_ROW_ALLOC_BYTES,
+	SP_ROW_INUSE_COUNT,
+	SP_ROW_INUSE_BYTES,
+	SP_ROW_VARIANCE, /* of the bytes of the default type */
+	SP_ROW_SAMPLES,
+};
+
+/* The rows of an export whose values are whole numbers that add up. */
+struct sp_export_rows {
+	struct sp_row *rows; /* with a size of 0: of any size */
+	size_t n_rows;
+	size_t n_folded;   /* stacks that became SP_ROWS_OTHER */
+	bool is_of_inuse;  /* the view shows what is alive */
+	int64_t value_max; /* so that no sum overflows */
+	uint64_t seed;
+	/* In Go's order; those in use only if the profile has frees, the last
+	 * two with options->pprof_error. */
+	struct {
+		const char *name, *unit;
+		enum sp_row_figure figure;
+	} types[SP_ROW_TYPES_MAX];
+	size_t n_types;
+};
+
+/* The part and the most samples are those of the options; `by_stack`: a row for
+ * each call stack.  0, and ret->rows to be freed (free()); -ENOMEM and *err. */
+int sp_export_rows_new(const struct sp_analysis *analysis,
+		       const struct sp_export_options *options, bool by_stack,
+		       struct sp_export_rows *ret, struct sp_error *err);
+
+/* A value of that row for each type: estimates rounded by sp_export_round(). */
+void sp_export_rows_values(const struct sp_export_rows *rows, size_t i,
+			   uint64_t values[SP_ROW_TYPES_MAX]);
