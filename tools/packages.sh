@@ -39,6 +39,7 @@ TEST_PACKAGES=(
 	libpython3.11-testsuite                             # Python's own tests
 	libxml2-utils                                       # readers of exports
 	python3-jsonschema python3-yaml make                # of checks, and docs
+	protobuf-compiler python3-protobuf                  # of OTLP
 	libjemalloc-dev libgoogle-perftools-dev google-perftools nodejs    # likewise
 	golang-go                                           # google/pprof
 	prometheus                                          # promtool

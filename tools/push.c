@@ -8,18 +8,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "serve/pyroscope.h"
 #include "tools/commands.h"
 #include "tools/console.h"
 #include "tools/push.h"
 
 #define TOKEN_MAX 4096
 
-/* The first line of the file, or the environment's; "": there is none. */
-static int read_token(const char *path, char token[TOKEN_MAX],
-		      struct sp_error *err)
+/* The first line of the file, or what was given (NULL: nothing); "": there is
+ * none. */
+static int read_token(const char *path, const char *given,
+		      char token[TOKEN_MAX], struct sp_error *err)
 {
-	const char *given = getenv("PYROSCOPE_AUTH_TOKEN");
 	FILE *file = path ? fopen(path, "re") : NULL;
 
 	token[0] = '\0';
@@ -57,7 +56,7 @@ static int push_words(const struct push_options *o, const char *const *words,
 		      size_t n)
 {
 	char dir[4096] = "", token[TOKEN_MAX];
-	struct sp_push_options push = {.url = o->pyroscope,
+	struct sp_push_options push = {.to = o->to,
 				       .interval_ns = o->interval_ns};
 	struct sp_error err;
 
@@ -77,9 +76,11 @@ static int push_words(const struct push_options *o, const char *const *words,
 		push.files = words;
 		push.n_files = n;
 	}
-	if (read_token(o->token_file, token, &err) < 0)
+	if (read_token(o->token_file,
+		       o->otlp ? NULL : getenv("PYROSCOPE_AUTH_TOKEN"), token,
+		       &err) < 0)
 		return sp_console_fail_with(&err);
-	push.token = *token ? token : NULL;
+	push.to.token = *token ? token : NULL;
 	return sp_push_run(&push, stderr, &err) < 0 ? sp_console_fail_with(&err)
 						    : EXIT_FINE;
 }
@@ -97,13 +98,19 @@ int run_push(int argc, char **argv)
 				&words, &n);
 	if (code >= 0)
 		return code;
-	if (!options.pyroscope)
+	if (!options.pyroscope == !options.otlp)
 		return sp_console_fail_usage(
-			"where to? --pyroscope URL names a server", "push");
-	wrong = sp_pyroscope_check(options.pyroscope);
+			options.otlp ? "--otlp cannot be used with --pyroscope"
+				     : "where to? --otlp URL or --pyroscope "
+				       "URL names a server",
+			"push");
+	options.to.is_otlp = options.otlp;
+	options.to.url = options.otlp ? options.otlp : options.pyroscope;
+	wrong = sp_receiver_check(options.to.url);
 	if (wrong) {
 		/* The URL may have a password: it is not shown. */
-		snprintf(text, sizeof(text), "--pyroscope: the URL %s", wrong);
+		snprintf(text, sizeof(text), "--%s: the URL %s",
+			 options.otlp ? "otlp" : "pyroscope", wrong);
 		return sp_console_fail_usage(text, "push");
 	}
 	return push_words(&options, words, n);

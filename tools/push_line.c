@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The command line of sampleprof push. */
 #include <stddef.h>
+#include <string.h>
 
 #include "base/parse.h"
 #include "tools/commands.h"
@@ -17,25 +18,64 @@ static bool take_interval(void *part, const char *text)
 	       o->interval_ns <= 3600 * SECOND_NS;
 }
 
+/* A name, a colon, and a printable value? */
+static bool is_header(const char *header)
+{
+	static const char name[] = "abcdefghijklmnopqrstuvwxyz"
+				   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+	const size_t n = strspn(header, name);
+
+	if (!n || header[n] != ':')
+		return false;
+	for (const char *c = header; *c; c++)
+		if (*c < ' ' || *c > '~')
+			return false;
+	return true;
+}
+
+static bool take_header(void *part, const char *text)
+{
+	struct sp_receiver_options *to = &((struct push_options *)part)->to;
+
+	if (to->n_headers == SP_RECEIVER_HEADERS_MAX || !is_header(text))
+		return false;
+	to->headers[to->n_headers++] = text;
+	return true;
+}
+
 static const struct sp_argument arguments[] = {
+	{"otlp", 0, "URL", "a URL such as http://127.0.0.1:4318",
+	 sp_argument_text, offsetof(struct push_options, otlp),
+	 "an OpenTelemetry collector, such as\n"
+	 "http://127.0.0.1:4318"},
 	{"pyroscope", 0, "URL", "a URL such as http://127.0.0.1:4040",
 	 sp_argument_text, offsetof(struct push_options, pyroscope),
-	 "the server, such as http://127.0.0.1:4040"},
+	 "a Pyroscope server, such as http://127.0.0.1:4040"},
 	{"interval", 0, "TIME", "a time of 100ms to 1h", take_interval, 0,
 	 "between two profiles of a process; 15s by default"},
 	{"token-file", 0, "FILE", "the name of a file", sp_argument_text,
 	 offsetof(struct push_options, token_file),
 	 "a file whose first line is the bearer token for the\n"
-	 "server (default $PYROSCOPE_AUTH_TOKEN)"},
+	 "server (default with --pyroscope: $PYROSCOPE_AUTH_TOKEN)"},
+	{"header", 0, "LINE", "a line such as X-Scope-OrgID: 7, at most 16",
+	 take_header, 0,
+	 "one more header of each request; a secret belongs into\n"
+	 "--token-file"},
+	{"ca-file", 0, "FILE", "the name of a file", sp_argument_text,
+	 offsetof(struct push_options, to.ca_file),
+	 "certificates of who signs the server's, as PEM; by\n"
+	 "default the system's"},
 	{0}};
 
 static const struct sp_argument_group group = {"Options", arguments, NULL};
 
 const struct sp_command_line push_line = {
-	.forms = "push --pyroscope URL [OPTION]... [DIR]\n"
-		 "push --pyroscope URL [OPTION]... FILE...",
-	.about = "Send profiles to a Pyroscope server: what processes "
-		 "allocate, and what is alive.\n"
+	.forms = "push --otlp|--pyroscope URL [OPTION]... [DIR]\n"
+		 "push --otlp|--pyroscope URL [OPTION]... FILE...",
+	.about = "Send profiles to a server: what processes allocate, and what "
+		 "is alive. With\n"
+		 "--otlp it takes OpenTelemetry's profiles at "
+		 "URL/v1development/profiles.\n"
 		 "With a directory, here by default, push sends what its "
 		 "processes allocate from\n"
 		 "now on, until it is interrupted. With files it sends all "

@@ -68,19 +68,26 @@ uint32_t sp_code_string(struct sp_code *code, const char *text)
 	return intern_bytes(code, &code->strings, text, strlen(text));
 }
 
-uint32_t sp_code_untrusted(struct sp_code *code, const char *text)
+char *sp_code_clean(struct sp_code *code, const char *untrusted)
 {
 	char *clean = NULL;
 	size_t n = 0;
 	FILE *stream = open_memstream(&clean, &n);
-	uint32_t number = 0;
 
 	if (stream)
-		sp_text_print(stream, text);
+		sp_text_print(stream, untrusted);
 	if (stream && fclose(stream) == 0)
-		number = intern_bytes(code, &code->strings, clean, n);
-	else
-		code->failed = true;
+		return clean;
+	code->failed = true;
+	free(clean);
+	return NULL;
+}
+
+uint32_t sp_code_untrusted(struct sp_code *code, const char *text)
+{
+	char *clean = sp_code_clean(code, text);
+	const uint32_t number = clean ? sp_code_string(code, clean) : 0;
+
 	free(clean);
 	return number;
 }
@@ -174,6 +181,14 @@ static void survey_mappings(struct sp_code *code)
 	}
 }
 
+/* Entries without numbers begin with an empty one. */
+static void put_first(const struct sp_code_dialect *dialect,
+		      struct sp_proto *out, unsigned int table)
+{
+	if (!dialect->has_ids)
+		sp_proto_bytes(out, table, "", 0);
+}
+
 /* The field of an entry that has this number in profile.proto. */
 static unsigned int field(const struct sp_code_dialect *dialect,
 			  unsigned int number)
@@ -220,6 +235,7 @@ static void put_mappings(struct sp_code *code, struct sp_proto *out,
 	const struct sp_profile *p = code->profile;
 	uint64_t last_id = 0;
 
+	put_first(dialect, out, dialect->mapping);
 	for (int round = 0; round < 2; round++)
 		for (size_t i = 0; i < p->n_modules; i++) {
 			const struct sp_module *module = &p->modules[i];
@@ -264,6 +280,7 @@ static void put_locations(struct sp_code *code, struct sp_proto *out,
 {
 	struct sp_proto *to = &code->inner;
 
+	put_first(d, out, d->location);
 	for (uint32_t i = 0; i < code->places.n_entries && !code->failed; i++) {
 		const struct place place = place_of(code, i);
 		const struct sp_code_mapping *m = mapping_of(code, place);
@@ -289,6 +306,7 @@ static void put_functions(struct sp_code *code, struct sp_proto *out,
 {
 	struct sp_proto *to = &code->inner;
 
+	put_first(d, out, d->function);
 	for (uint32_t i = 0; i < code->functions.n_entries; i++) {
 		const uint32_t *key =
 			SP_INTERN_AT(&code->functions, i, uint32_t);
@@ -305,11 +323,6 @@ void sp_code_write(struct sp_code *code, struct sp_proto *out,
 		   const struct sp_code_dialect *dialect)
 {
 	survey_mappings(code);
-	if (!dialect->has_ids) {
-		sp_proto_bytes(out, dialect->mapping, "", 0);
-		sp_proto_bytes(out, dialect->location, "", 0);
-		sp_proto_bytes(out, dialect->function, "", 0);
-	}
 	put_mappings(code, out, dialect);
 	put_locations(code, out, dialect);
 	put_functions(code, out, dialect);

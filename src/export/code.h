@@ -51,6 +51,9 @@ void sp_code_done(struct sp_code *code);
 uint32_t sp_code_string(struct sp_code *code, const char *text);
 uint32_t sp_code_untrusted(struct sp_code *code, const char *text);
 
+/* That text, to be freed; NULL without memory. */
+char *sp_code_clean(struct sp_code *code, const char *untrusted);
+
 /* The numbers of the locations of a stack, innermost first; of SP_ROWS_OTHER
  * and of an empty stack one that says so.  Returns how many. */
 size_t sp_code_locations(struct sp_code *code, uint32_t stack,

@@ -16,7 +16,8 @@
 
 struct sp_row;
 
-/* A part of a profile, for a caller that sends it in parts. */
+/* A part of a profile, for a caller that sends it in parts: pprof, and otlp,
+ * which is then compressed by gzip. */
 struct sp_export_part {
 	uint64_t start_unix_ns; /* instead of the process's */
 	uint64_t duration_ns;
@@ -31,8 +32,8 @@ struct sp_export_part {
 struct sp_export_options {
 	bool of_objects;      /* --metric objects: weights count objects */
 	bool pprof_error;     /* two more sample types: variance, samples */
-	uint64_t max_samples; /* pprof: at most so many samples; 0: no limit */
-	const struct sp_export_part *part; /* of pprof; NULL: all of it */
+	uint64_t max_samples; /* at most so many samples; 0: no limit */
+	const struct sp_export_part *part; /* NULL: all of it */
 	/* --base: what to compare with; several files are added up. */
 	const char *base_files[SP_EXPORT_BASE_MAX];
 	size_t n_base_files;
@@ -44,7 +45,7 @@ struct sp_export_options {
 /* The options that a format supports. */
 enum sp_export_knows {
 	SP_EXPORT_KNOWS_METRIC = 1,
-	SP_EXPORT_KNOWS_PPROF = 2, /* --pprof-error, --max-samples */
+	SP_EXPORT_KNOWS_PPROF = 2, /* --pprof-error, --max-samples, parts */
 	SP_EXPORT_KNOWS_BASE = 4,  /* --base */
 	/* No option: the format also shows call stacks that are not in the
 	 * view. */
@@ -159,6 +160,15 @@ sp_export_fn sp_export_jsonl_write;
  * in the file, so that a reader which has the module can look them up.
  */
 sp_export_fn sp_export_pprof_write;
+
+/*
+ * OTLP's ProfilesData (export/otlp.h): a profile for each sample type of pprof,
+ * with the same values, and a dictionary.  The resource has what is known of
+ * the process, and its labels.  The profile with the bytes of the view has the
+ * interval of its sum.  Names are sp_text_print()'s.
+ */
+sp_export_fn sp_export_otlp_write;
+sp_export_fn sp_export_otlp_json_write;
 
 /*
  * One file for a browser: src/export/html (src/README.md) with the profile in

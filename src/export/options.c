@@ -44,7 +44,7 @@ static const struct sp_argument export_arguments[] = {
 	FLAG("pprof-error", how.pprof_error,
 	     "two more sample types: variance of the bytes, samples"),
 	{"max-samples", 0, "N", "a number above 0", take_max_samples, 0,
-	 "fold the pprof samples with fewest bytes"},
+	 "pprof, otlp: fold the samples with fewest bytes"},
 	{"base", 0, "OLD", "a path, at most 1024 times", take_base, 0,
 	 "what FILE is compared with (html); several are added up"},
 	{0},
@@ -81,6 +81,8 @@ const struct sp_command_line sp_export_line = {
 		 "timeline, tables\n"
 		 "  pprof              profile.proto, gzip: go tool pprof, "
 		 "Parca, Pyroscope\n"
+		 "  otlp               OpenTelemetry's profiles.proto: "
+		 "collectors, Pyroscope\n"
 		 "  speedscope         speedscope's JSON: alloc and live, "
 		 "inlines kept\n"
 		 "  collapsed          one line per stack: flamegraph.pl, "

@@ -218,8 +218,7 @@ int sp_export_pprof_write(FILE *out, const struct sp_aggregate *aggregate,
 		.options = options,
 		.rows = &rows,
 	};
-	int r = sp_export_rows_new(aggregate->analysis, options, false, &rows,
-				   err);
+	int r = sp_export_rows_new(aggregate->analysis, options, &rows, err);
 
 	if (r < 0)
 		return r;

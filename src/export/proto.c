@@ -8,6 +8,7 @@
 
 enum wire {
 	WIRE_VARINT = 0,
+	WIRE_FIXED64 = 1,
 	WIRE_LENGTH = 2,
 };
 
@@ -62,6 +63,16 @@ void sp_proto_uint(struct sp_proto *proto, unsigned int field, uint64_t value)
 	put_varint(proto, value);
 }
 
+void sp_proto_fixed64(struct sp_proto *proto, unsigned int field,
+		      uint64_t value)
+{
+	put_key(proto, field, WIRE_FIXED64);
+	if (!reserve_bytes(proto, sizeof(value)))
+		return;
+	for (size_t i = 0; i < sizeof(value); i++)
+		proto->bytes[proto->n++] = (uint8_t)(value >> 8 * i);
+}
+
 static size_t varint_length(uint64_t value)
 {
 	size_t n = 1;
@@ -101,6 +112,14 @@ void sp_proto_message(struct sp_proto *proto, unsigned int field,
 	proto->failed = proto->failed || inner->failed;
 	sp_proto_bytes(proto, field, inner->bytes, inner->n);
 	inner->n = 0;
+}
+
+int sp_proto_write(FILE *out, const struct sp_proto *proto)
+{
+	if (proto->failed)
+		return -ENOMEM;
+	fwrite(proto->bytes, 1, proto->n, out);
+	return 0;
 }
 
 int sp_proto_write_gzip(FILE *out, const struct sp_proto *proto)

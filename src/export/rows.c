@@ -265,7 +265,7 @@ void sp_export_rows_values(const struct sp_export_rows *rows, size_t i,
 }
 
 int sp_export_rows_new(const struct sp_analysis *analysis,
-		       const struct sp_export_options *options, bool by_stack,
+		       const struct sp_export_options *options,
 		       struct sp_export_rows *ret, struct sp_error *err)
 {
 	const struct sp_profile *p = analysis->profile;
@@ -283,10 +283,10 @@ int sp_export_rows_new(const struct sp_analysis *analysis,
 	if (r < 0)
 		return r;
 	/* A stack is the same row in each part. */
-	if (part || by_stack)
+	if (part) {
 		n = merge_sizes(ret->rows, n);
-	if (part)
 		n = part->choose(part->arg, p, ret->rows, n);
+	}
 	if (n == SIZE_MAX) {
 		free(ret->rows);
 		return sp_error_memory(err, p->path);

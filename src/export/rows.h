@@ -73,10 +73,10 @@ struct sp_export_rows {
 	size_t n_types;
 };
 
-/* The part and the most samples are those of the options; `by_stack`: a row for
- * each call stack.  0, and ret->rows to be freed (free()); -ENOMEM and *err. */
+/* The part and the most samples are those of the options.  0, and ret->rows to
+ * be freed (free()); -ENOMEM and *err. */
 int sp_export_rows_new(const struct sp_analysis *analysis,
-		       const struct sp_export_options *options, bool by_stack,
+		       const struct sp_export_options *options,
 		       struct sp_export_rows *ret, struct sp_error *err);
 
 /* A value of that row for each type: estimates rounded by sp_export_round(). */

@@ -15,7 +15,6 @@
 #include "control/files.h"
 #include "export/export.h"
 #include "serve/deltas.h"
-#include "serve/pyroscope.h"
 #include "serve/series.h"
 #include "read/source.h"
 #include "text/log.h"
@@ -49,7 +48,7 @@ struct process {
 struct push {
 	const struct sp_push_options *options;
 	FILE *log;
-	struct sp_pyroscope *server;
+	struct sp_receiver *server;
 	struct sp_symbol_cache *symbols;
 	struct file **files;
 	size_t n_files, files_room;
@@ -132,10 +131,10 @@ static size_t choose_rows(void *arg, const struct sp_profile *profile,
 	return d->n_rows;
 }
 
-/* The delta as pprof, into memory. */
+/* The delta as the server takes it, into memory. */
 static int write_delta(struct push *w, const struct sp_profile *profile,
 		       const struct sp_question *question, struct delta *delta,
-		       struct sp_pyroscope_profile *ret, char **ret_text,
+		       struct sp_receiver_profile *ret, char **ret_text,
 		       struct sp_error *err)
 {
 	const uint64_t from_ns = ret->from_unix_s * SECOND_NS;
@@ -146,7 +145,8 @@ static int write_delta(struct push *w, const struct sp_profile *profile,
 		.arg = delta,
 	};
 	const struct sp_export_request request = {
-		.format = sp_export_find("pprof"),
+		.format = sp_export_find(w->options->to.is_otlp ? "otlp"
+								: "pprof"),
 		.how = {.max_samples = ROWS_MAX, .part = &part},
 		.question = *question,
 		.symbols = {.cache = w->symbols},
@@ -171,22 +171,22 @@ static void note_failure(struct push *w, const char *path, int code,
 	w->away = *err;
 	w->away.file = NULL; /* it may be gone by then */
 	sp_log(w->log, "cannot send %s to %s: %s", sp_text_base_name(path),
-	       w->options->url, err->message);
+	       w->options->to.url, err->message);
 }
 
 /* True: it counts as sent. */
 static bool note_answer(struct push *w, const char *path, struct process *p,
-			enum sp_pyroscope_answer answer,
+			enum sp_receiver_answer answer,
 			const struct sp_error *err)
 {
 	const uint64_t bytes = sp_deltas_bytes(p->deltas);
 
-	if (answer == SP_PYROSCOPE_NOT_TAKEN) {
+	if (answer == SP_RECEIVER_NOT_TAKEN) {
 		note_failure(w, path, -EIO, err);
 		return false;
 	}
 	sp_deltas_commit(p->deltas);
-	if (answer == SP_PYROSCOPE_TAKEN) {
+	if (answer == SP_RECEIVER_TAKEN) {
 		w->n_failures = 0;
 		w->n_sent++;
 		w->bytes_sent += bytes;
@@ -200,9 +200,9 @@ static bool note_answer(struct push *w, const char *path, struct process *p,
 	w->n_unknown++;
 	w->bytes_unknown += bytes;
 	note_failure(w, path, -EIO, err);
-	sp_log(w->log,
-	       "the server may have got these %s bytes: they are not sent "
-	       "again",
+	sp_log(w->log, "the server %s these %s bytes: they are not sent again",
+	       answer == SP_RECEIVER_UNKNOWN ? "may have got"
+					     : "did not keep all of",
 	       sp_text_count(bytes).text);
 	return true;
 }
@@ -214,7 +214,7 @@ static bool send_delta(struct push *w, const char *path,
 		       struct sp_error *err)
 {
 	struct delta delta = {.process = p};
-	struct sp_pyroscope_profile part = {0};
+	struct sp_receiver_profile part = {0};
 	const uint64_t until_ns =
 		profile->end == SP_PROFILE_END_RUNNING
 			? sp_clock_unix_ns()
@@ -237,7 +237,7 @@ static bool send_delta(struct push *w, const char *path,
 		is_sent = false;
 	} else if (delta.n_rows) {
 		is_sent = note_answer(w, path, p,
-				      sp_pyroscope_send(w->server, &part, err),
+				      sp_receiver_send(w->server, &part, err),
 				      err);
 		if (is_sent)
 			p->until_unix_ns = until_ns;
@@ -253,7 +253,7 @@ static int skip_past(struct push *w, const struct sp_profile *profile,
 		     struct sp_error *err)
 {
 	struct delta delta = {.process = p};
-	struct sp_pyroscope_profile part = {.until_unix_s = 1};
+	struct sp_receiver_profile part = {.until_unix_s = 1};
 	char *text = NULL;
 	int r = write_delta(w, profile, question, &delta, &part, &text, err);
 
@@ -392,6 +392,10 @@ static uint64_t wait_of(const struct push *w)
 		return w->options->interval_ns;
 	for (unsigned int i = 1; i < w->n_failures && wait_ns < RETRY_MAX; i++)
 		wait_ns *= 2;
+	if (sp_receiver_wait_s(w->server) > wait_ns / SECOND_NS)
+		wait_ns = sp_receiver_wait_s(w->server) > RETRY_MAX / SECOND_NS
+				  ? RETRY_MAX
+				  : sp_receiver_wait_s(w->server) * SECOND_NS;
 	return wait_ns < RETRY_MAX ? wait_ns : RETRY_MAX;
 }
 
@@ -409,7 +413,7 @@ static void push_until_end(struct push *w)
 			sp_log(w->log, "following %s for %s, every %s",
 			       *w->options->dir ? w->options->dir
 						: "this directory",
-			       w->options->url,
+			       w->options->to.url,
 			       sp_text_duration(w->options->interval_ns).text);
 		if (!w->options->dir &&
 		    (is_all_done(w) || w->n_failures >= TRIES_MAX))
@@ -440,14 +444,14 @@ static void push_done(struct push *w)
 	free(w->files);
 	free(w->processes);
 	sp_symbol_cache_free(w->symbols);
-	sp_pyroscope_free(w->server);
+	sp_receiver_free(w->server);
 }
 
 int sp_push_run(const struct sp_push_options *options, FILE *log,
 		struct sp_error *err)
 {
 	struct push w = {.options = options, .log = log};
-	int r = sp_pyroscope_new(options->url, options->token, &w.server, err);
+	int r = sp_receiver_new(&options->to, &w.server, err);
 
 	w.symbols = sp_symbol_cache_new(SYMBOLS_BYTES);
 	if (r >= 0 && !w.symbols)

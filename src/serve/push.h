@@ -6,18 +6,18 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "serve/receiver.h"
 
 /*
- * Sends what processes allocate to a Pyroscope server, in deltas
- * (serve/deltas.h), and what is alive.  Nothing is stored here while a server
+ * Sends what processes allocate to a server, in deltas (serve/deltas.h), and
+ * what is alive.  Nothing is stored here while a server
  * is away: a delta that it did not take is part of the next one.
  */
 
 #define SP_PUSH_INTERVAL_NS 15000000000ull
 
 struct sp_push_options {
-	const char *url;   /* checked by sp_pyroscope_check() */
-	const char *token; /* or NULL */
+	struct sp_receiver_options to;
 	/* Of a directory (as of sp_files_directory()) what its processes
 	 * allocate from now on, until SIGINT or SIGTERM; or NULL. */
 	const char *dir;

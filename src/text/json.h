@@ -33,8 +33,7 @@ void sp_json_u64(struct sp_json *json, const char *key, uint64_t value);
 void sp_json_bool(struct sp_json *json, const char *key, bool value);
 void sp_json_null(struct sp_json *json, const char *key);
 
-/* The shortest digits that read back as the same number; null if it is not
- * finite. */
+/* The digits of sp_figure_digits(); null if it is not finite. */
 void sp_json_double(struct sp_json *json, const char *key, double value);
 
 /* The three keys of it, in an object that has others as well. */

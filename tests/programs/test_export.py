@@ -87,7 +87,7 @@ class Pprof:
         return sum(values[at] for _, values, _ in self.samples)
 
 
-class Export(harness.Case):
+class Exported(harness.Case):
     """Profiles of a C++ program that frees everything, whose standard library
     is inlined, and of a C program that leaks."""
 
@@ -97,14 +97,14 @@ class Export(harness.Case):
         super().setUp()
         for name, argv in (("vector", ["program_live_vector"]),
                            ("leak", ["program_live_shapes", "leak"])):
-            if name not in Export.kept:
+            if name not in Exported.kept:
                 result = self.execute(harness.target(argv[0]), *argv[1:],
                                       period="512", seed=3)
                 result.profile().require_samples(500)
                 with open(result.paths[0], "rb") as f:
-                    Export.kept[name] = f.read()
+                    Exported.kept[name] = f.read()
         self.paths = {}
-        for name, data in Export.kept.items():
+        for name, data in Exported.kept.items():
             self.paths[name] = os.path.join(self.dir, name + ".sprof")
             with open(self.paths[name], "wb") as f:
                 f.write(data)
@@ -141,6 +141,9 @@ class Export(harness.Case):
         of a row are cut at what was seen of them (docs/exports.md)."""
         self.assertGreater(want, 0)
         self.assertLess(abs(got - want), roundings + 1e-4 * want)
+
+
+class Export(Exported):
 
     # ---- pprof ----
 

@@ -46,8 +46,8 @@ class Server(http.server.ThreadingHTTPServer):
     answer late."""
     daemon_threads = True
 
-    def __init__(self, faults=()):
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, faults=(), handler=None):
+        super().__init__(("127.0.0.1", 0), handler or Handler)
         self.faults = iter(faults)
         self.taken = []   # (name, {tag: value}, from, until, pprof)
         self.answered = []  # those of them that the client knows of
@@ -107,6 +107,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         if fault == "slow":
             time.sleep(1)
+        self.answer(fault)
+
+    def answer(self, _):
         self.send_response(200)
         self.end_headers()
 
@@ -141,6 +144,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Push(Fleet):
+    TO, HANDLER = "--pyroscope", Handler
 
     def setUp(self):
         super().setUp()
@@ -148,7 +152,7 @@ class Push(Fleet):
         self.log = self.path("log")
 
     def serve(self, faults=()):
-        server = Server(faults)
+        server = Server(faults, self.HANDLER)
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
         return server
@@ -157,7 +161,7 @@ class Push(Fleet):
         with open(self.log, "ab") as log:
             # pylint: disable=consider-using-with
             process = subprocess.Popen(
-                [tool("sampleprof"), "push", "--pyroscope", url,
+                [tool("sampleprof"), "push", self.TO, url,
                  "--interval=200ms", *arguments], cwd=self.dir, stderr=log,
                 stdin=subprocess.DEVNULL, env={**os.environ, **environment})
         self.addCleanup(process.wait)
@@ -371,7 +375,7 @@ class Command(Push):
         def fails(*arguments):
             return self.sampleprof("push", *arguments, code=2).stderr
 
-        self.assertIn("--pyroscope URL names a server", fails("in"))
+        self.assertIn("--otlp URL or --pyroscope URL names a server", fails("in"))
         for url, why in (("ftp://a", "begins with http"), ("http://", "host"),
                          ("http://me:s3cret@a", "must not have a user"),
                          ("http://a/?b", "must not have ?")):

@@ -60,6 +60,13 @@ static void check_pprof(const char *data, size_t n)
 	free(bytes);
 }
 
+/* Bytes, which otlp_json shows as text. */
+static void check_nothing(const char *data, size_t n)
+{
+	(void)data;
+	(void)n;
+}
+
 /* Nothing that a profile says is markup: all pages have as much of it. */
 static void check_html(const char *text, size_t n)
 {
@@ -80,7 +87,8 @@ static const struct {
 	{"--json", fuzz_check_json}, {"json", fuzz_check_json},
 	{"dhat", fuzz_check_json},   {"speedscope", fuzz_check_json},
 	{"jsonl", check_json_lines}, {"pprof", check_pprof},
-	{"html", check_html},
+	{"html", check_html},        {"otlp_json", fuzz_check_json},
+	{"otlp", check_nothing},
 };
 
 #define WORDS_MAX 4
@@ -227,6 +235,8 @@ static const struct shown all[] = {
 	{{"pprof", "--pprof-error"}},
 	{{"pprof", "--max-samples=2"}},
 	{{"pprof", "--view=peak"}},
+	{{"otlp", "--pprof-error"}},
+	{{"otlp_json", "--view=peak"}},
 	{{"speedscope", "--view=peak"}},
 	{{"collapsed", "--metric=objects"}},
 	{{"dhat", "--view=alloc"}},

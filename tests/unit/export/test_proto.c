@@ -35,6 +35,10 @@ TEST(encoding)
 		     "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
 		     16);
 	p.n = 0;
+	sp_proto_fixed64(&p, 3, 0x0102030405060708);
+	sp_proto_fixed64(&p, 3, 0);
+	assert_bytes(&p, "\x19\x08\7\6\5\4\3\2\1\x19\0\0\0\0\0\0\0\0", 18);
+	p.n = 0;
 	sp_proto_uint(&inner, 1, 5);
 	sp_proto_message(&p, 3, &inner);
 	sp_proto_message(&p, 3, &inner);
@@ -52,7 +56,10 @@ TEST(out_of_memory)
 	sp_proto_uint(&p, 1, 1);
 	sp_proto_message(&outer, 1, &p);
 	assert_true(outer.failed);
+	sp_proto_fixed64(&outer, 1, 1);
+	assert_int_equal(outer.n, 0);
 	assert_int_equal(sp_proto_write_gzip(NULL, &outer), -ENOMEM);
+	assert_int_equal(sp_proto_write(NULL, &outer), -ENOMEM);
 	sp_proto_done(&p);
 	sp_proto_done(&outer);
 }
