@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/bisect.h"
 #include "base/clock.h"
+#include "base/order.h"
 #include "base/parse.h"
 #include "base/proc.h"
 
@@ -120,14 +121,7 @@ struct process {
 	uint64_t parent, pid;
 };
 
-static int compare_parents(const void *a, const void *b)
-{
-	const struct process *x = a, *y = b;
-
-	return sp_array_compare_u64(
-		x->parent == y->parent ? &x->pid : &x->parent,
-		x->parent == y->parent ? &y->pid : &y->parent);
-}
+SP_ORDER(compare_parents, struct process, SP_UP(parent) || SP_UP(pid));
 
 static int list_processes(const struct found *f, struct process **ret_list,
 			  size_t *ret_n)

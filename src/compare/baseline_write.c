@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "compare/baseline.h"
 #include "report/question.h"
 #include "text/json.h"
@@ -103,14 +104,7 @@ struct line {
 	struct sp_acc *runs;
 };
 
-static int by_bytes(const void *a, const void *b)
-{
-	const struct line *la = a, *lb = b;
-
-	if (la->bytes != lb->bytes)
-		return la->bytes < lb->bytes ? 1 : -1;
-	return (la->path > lb->path) - (la->path < lb->path);
-}
+SP_ORDER(by_bytes, struct line, SP_DOWN(bytes) || SP_UP(path));
 
 static int by_names(const void *a, const void *b)
 {

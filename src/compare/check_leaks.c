@@ -5,15 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "compare/check.h"
 #include "text/text.h"
 
-static int compare_culprits(const void *a, const void *b)
-{
-	const struct sp_culprit *x = a, *y = b;
-
-	return (x->new.value < y->new.value) - (x->new.value > y->new.value);
-}
+SP_ORDER(compare_culprits, struct sp_culprit, SP_DOWN(new.value));
 
 static bool is_same(const struct sp_culprit *c, const struct sp_leak_rate *rate)
 {

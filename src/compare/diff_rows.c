@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "compare/diff.h"
 #include "view/view.h"
 
@@ -218,21 +219,10 @@ static int compare_change(const void *a, const void *b)
 	return strcmp(ra->name, rb->name);
 }
 
-static int compare_told(const void *a, const void *b)
-{
-	const struct sp_diff_row *ra = a, *rb = b;
+SP_ORDER(compare_told, struct sp_diff_row,
+	 SP_DOWN(is_told) || SP_BY(compare_change(x, y)));
 
-	if (ra->is_told != rb->is_told)
-		return ra->is_told ? -1 : 1;
-	return compare_change(a, b);
-}
-
-static int compare_names(const void *a, const void *b)
-{
-	const struct sp_diff_row *ra = a, *rb = b;
-
-	return strcmp(ra->name, rb->name);
-}
+SP_ORDER(compare_names, struct sp_diff_row, SP_BY(strcmp(x->name, y->name)));
 
 /* The row moves to the table, which gets its name. */
 static void take_row(struct filler *f, struct sp_diff_table *table, size_t row)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "compare/check.h"
 
 /* A row that may explain the finding, and how it came out of its test. */
@@ -68,10 +69,7 @@ static int compare_growth(const void *a, const void *b)
 	return (ca->row->key > cb->row->key) - (ca->row->key < cb->row->key);
 }
 
-static int compare_decrease(const void *a, const void *b)
-{
-	return compare_growth(b, a);
-}
+SP_ORDER(compare_decrease, struct candidate, SP_BY(compare_growth(y, x)));
 
 static void sort_candidates(struct candidate *candidates, size_t n,
 			    bool is_down)

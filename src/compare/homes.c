@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/blocks.h"
+#include "base/order.h"
 #include "compare/match.h"
 #include "symbols/home.h"
 
@@ -62,14 +63,7 @@ static int compare_ends(const struct homed *a, const struct homed *b)
 		       : 1;
 }
 
-static int compare_homed(const void *a, const void *b)
-{
-	const struct homed *ha = a, *hb = b;
-
-	if (ha->stem != hb->stem)
-		return ha->stem < hb->stem ? -1 : 1;
-	return compare_ends(ha, hb);
-}
+SP_ORDER(compare_homed, struct homed, SP_UP(stem) || SP_BY(compare_ends(x, y)));
 
 static int find_homed(struct homer *h)
 {

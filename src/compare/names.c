@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 /* Samples with which it is no chance that none, or all, have names. */
 #define SAMPLES_MIN 12
 
@@ -191,12 +193,7 @@ static bool find_gap(const struct looker *l, uint32_t module, size_t first,
 	return ret->run && (l->is_mixed[module] || ret->reason);
 }
 
-static int compare_gaps(const void *a, const void *b)
-{
-	const struct sp_names_gap *ga = a, *gb = b;
-
-	return (ga->share < gb->share) - (ga->share > gb->share);
-}
+SP_ORDER(compare_gaps, struct sp_names_gap, SP_DOWN(share));
 
 static int say_gaps(const struct looker *l, struct sp_names *names,
 		    size_t first, size_t end,

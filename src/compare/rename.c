@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/order.h"
 #include "compare/match.h"
 
 #define HOLE UINT32_MAX
@@ -151,16 +152,8 @@ static int add_shapes(struct finder *f, const struct sp_side *side, bool is_new)
 	return 0;
 }
 
-static int compare_holed(const void *a, const void *b)
-{
-	const struct holed *ha = a, *hb = b;
-
-	if (ha->shape != hb->shape)
-		return ha->shape < hb->shape ? -1 : 1;
-	if (ha->is_new != hb->is_new)
-		return ha->is_new ? 1 : -1;
-	return (ha->frame > hb->frame) - (ha->frame < hb->frame);
-}
+SP_ORDER(compare_holed, struct holed,
+	 SP_UP(shape) || SP_UP(is_new) || SP_UP(frame));
 
 /* Bytes that `frame` has on shapes that `partner` has, too. */
 static double shared_paths(const struct finder *f, uint32_t frame,

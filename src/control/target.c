@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/parse.h"
 #include "base/patience.h"
 #include "base/regular.h"
@@ -280,13 +281,6 @@ bool sp_target_is_there(const struct sp_target *target)
 
 /* ---- all processes ---- */
 
-static int compare_pids(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 /* All process ids; *ret is to be freed. */
 static int read_pids(uint64_t **ret, size_t *ret_n)
 {
@@ -316,7 +310,7 @@ static int read_pids(uint64_t **ret, size_t *ret_n)
 	}
 	closedir(proc);
 	if (n)
-		qsort(pids, n, sizeof(*pids), compare_pids);
+		qsort(pids, n, sizeof(*pids), sp_array_compare_u64);
 	*ret = pids;
 	*ret_n = n;
 	return 0;

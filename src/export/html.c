@@ -5,6 +5,7 @@
  * and the sums of all samples for the exact totals (E17).  Figures that do not
  * depend on a selection are computed here.
  */
+#include "base/order.h"
 #include "export/format.h"
 
 #include <errno.h>
@@ -74,14 +75,7 @@ struct weight {
 	double bytes;
 };
 
-static int compare_weights(const void *a, const void *b)
-{
-	const struct weight *wa = a, *wb = b;
-
-	if (wa->bytes != wb->bytes)
-		return wa->bytes < wb->bytes ? 1 : -1;
-	return (wa->path > wb->path) - (wa->path < wb->path);
-}
+SP_ORDER(compare_weights, struct weight, SP_DOWN(bytes) || SP_UP(path));
 
 /* Keep the largest paths that fit; the others are folded. */
 static void choose_paths(struct document *d, struct weight *weights, bool *keep)

@@ -14,6 +14,7 @@
 
 #include "base/bisect.h"
 #include "base/intern.h"
+#include "base/order.h"
 #include "stats/timeline.h"
 
 /* Input for putting samples into cells. */
@@ -131,20 +132,9 @@ static bool is_sure(const struct sp_profile *p, const struct sp_sample *sample)
 	return acc.sure_samples != 0;
 }
 
-static int compare_cells(const void *a, const void *b)
-{
-	const struct sp_html_cell *ca = a, *cb = b;
-
-	if (ca->stack != cb->stack)
-		return ca->stack < cb->stack ? -1 : 1;
-	if (ca->kind != cb->kind)
-		return ca->kind < cb->kind ? -1 : 1;
-	if (ca->born != cb->born)
-		return ca->born < cb->born ? -1 : 1;
-	if (ca->freed != cb->freed)
-		return ca->freed < cb->freed ? -1 : 1;
-	return (ca->flags > cb->flags) - (ca->flags < cb->flags);
-}
+SP_ORDER(compare_cells, struct sp_html_cell,
+	 SP_UP(stack) || SP_UP(kind) || SP_UP(born) || SP_UP(freed) ||
+		 SP_UP(flags));
 
 /* Sort, and merge equal cells. */
 static void merge_cells(struct sp_html_cells *cells)
@@ -216,14 +206,8 @@ struct frequency {
 	uint64_t key[3];
 };
 
-static int compare_frequency(const void *a, const void *b)
-{
-	const struct frequency *fa = a, *fb = b;
-
-	if (fa->count != fb->count)
-		return fa->count > fb->count ? -1 : 1;
-	return memcmp(fa->key, fb->key, sizeof(fa->key));
-}
+SP_ORDER(compare_frequency, struct frequency,
+	 SP_DOWN(count) || SP_BY(memcmp(x->key, y->key, sizeof(x->key))));
 
 /* The kinds in that order, and their periods. */
 static int take_kinds(struct sp_html_cells *cells,

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/order.h"
 #include "export/callpath.h"
 #include "stats/adjust.h"
 #include "stats/timeline.h"
@@ -98,14 +99,7 @@ static int sum_up(const struct document *d, const struct sp_selection *births,
 
 /* ---- the tree ---- */
 
-static int compare_ranges(const void *a, const void *b)
-{
-	const struct range *x = a, *y = b;
-
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? 1 : -1;
-	return (x->begin > y->begin) - (x->begin < y->begin);
-}
+SP_ORDER(compare_ranges, struct range, SP_DOWN(bytes) || SP_UP(begin));
 
 static int add_range(struct document *d, uint32_t begin, uint32_t end)
 {

@@ -4,19 +4,11 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/order.h"
 #include "stats/adjust.h"
 
-static int compare_items(const void *a, const void *b)
-{
-	const struct sp_alike *ia = a, *ib = b;
-	const struct sp_sample *sa = ia->one, *sb = ib->one;
-
-	if (sa->stack != sb->stack)
-		return sa->stack < sb->stack ? -1 : 1;
-	if (sa->size_bytes != sb->size_bytes)
-		return sa->size_bytes < sb->size_bytes ? -1 : 1;
-	return (sa->id > sb->id) - (sa->id < sb->id);
-}
+SP_ORDER(compare_items, struct sp_alike,
+	 SP_UP(one->stack) || SP_UP(one->size_bytes) || SP_UP(one->id));
 
 static bool is_same_row(const struct sp_alike *a, const struct sp_alike *b)
 {
@@ -159,25 +151,11 @@ static size_t merge_sizes(struct sp_row *rows, size_t n)
 	return n_merged;
 }
 
-static int compare_alloc(const void *a, const void *b)
-{
-	const struct sp_row *ra = a, *rb = b;
-	const double da = ra->alloc.est_bytes, db = rb->alloc.est_bytes;
+SP_ORDER(compare_alloc, struct sp_row,
+	 SP_DOWN(alloc.est_bytes) || SP_UP(stack));
 
-	if (da != db)
-		return da > db ? -1 : 1;
-	return (ra->stack > rb->stack) - (ra->stack < rb->stack);
-}
-
-static int compare_inuse(const void *a, const void *b)
-{
-	const struct sp_row *ra = a, *rb = b;
-	const double da = ra->inuse.est_bytes, db = rb->inuse.est_bytes;
-
-	if (da != db)
-		return da > db ? -1 : 1;
-	return compare_alloc(a, b);
-}
+SP_ORDER(compare_inuse, struct sp_row,
+	 SP_DOWN(inuse.est_bytes) || SP_BY(compare_alloc(x, y)));
 
 size_t sp_rows_fold(struct sp_row *rows, size_t *n, uint64_t max, bool by_inuse)
 {

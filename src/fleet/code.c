@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/order.h"
 #include "fleet/sql.h"
 
 /* Something of the profile, by its id in the database. */
@@ -74,12 +75,7 @@ static int fail_memory(const struct writer *w)
 
 /* ---- what is there ---- */
 
-static int compare_named(const void *a, const void *b)
-{
-	const struct named *x = a, *y = b;
-
-	return (x->id > y->id) - (x->id < y->id);
-}
+SP_ORDER(compare_named, struct named, SP_UP(id));
 
 /* By ids, each once, without those that are known: how many are left. */
 static size_t sort_named(const struct writer *w, struct named *all, size_t n)

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/order.h"
+
 /* A function's sums of the unit that is being added up. */
 struct sums {
 	struct sp_acc flat, cum;
@@ -248,15 +250,8 @@ static void add_all(struct adder *a)
 }
 
 /* The largest first; of equal ones as before. */
-static int compare_rows(const void *a, const void *b)
-{
-	const struct sp_fleet_row *x = a, *y = b;
-	const double more = y->flat.bytes.est_bytes - x->flat.bytes.est_bytes;
-
-	if (more != 0)
-		return more > 0 ? 1 : -1;
-	return (x->function > y->function) - (x->function < y->function);
-}
+SP_ORDER(compare_rows, struct sp_fleet_row,
+	 SP_DOWN(flat.bytes.est_bytes) || SP_UP(function));
 
 int sp_fleet_drawn_init(struct sp_fleet_drawn *drawn,
 			const struct sp_aggregate *aggregate,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/order.h"
 #include "control/ending.h"
 #include "fleet/batch.h"
 #include "fleet/watched.h"
@@ -195,17 +196,9 @@ static void note_failed(void *arg, void *item, int code,
 }
 
 /* Fewest failures first, then the oldest. */
-static int compare_tasks(const void *a, const void *b)
-{
-	const struct sp_watched *x = ((const struct task *)a)->file;
-	const struct sp_watched *y = ((const struct task *)b)->file;
-
-	if (x->n_failures != y->n_failures)
-		return x->n_failures < y->n_failures ? -1 : 1;
-	if (x->mtime.tv_sec != y->mtime.tv_sec)
-		return x->mtime.tv_sec < y->mtime.tv_sec ? -1 : 1;
-	return strcmp(x->path, y->path);
-}
+SP_ORDER(compare_tasks, struct task,
+	 SP_UP(file->n_failures) || SP_UP(file->mtime.tv_sec) ||
+		 SP_BY(strcmp(x->file->path, y->file->path)));
 
 /* The files to be sent; NULL without memory. */
 static struct task *list_tasks(struct watch *w, size_t *ret_n)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "model/profile.h"
 #include "read/load.h"
 #include "report/answer.h"
@@ -89,14 +90,7 @@ static int add_samples(const struct sp_profile *profile,
 }
 
 /* Ids of a thread ascend; those of several threads go side by side. */
-static int by_time(const void *a, const void *b)
-{
-	const struct sp_lab_alloc *x = a, *y = b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return (x->thread > y->thread) - (x->thread < y->thread);
-}
+SP_ORDER(by_time, struct sp_lab_alloc, SP_UP(time_ns) || SP_UP(thread));
 
 static int make_trace(const struct sp_profile *profile,
 		      const struct sp_symbolizer_options *symbols,

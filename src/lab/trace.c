@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/order.h"
 
 int sp_lab_trace_add(struct sp_lab_trace *trace,
 		     const struct sp_lab_alloc *alloc)
@@ -20,13 +21,7 @@ int sp_lab_trace_add(struct sp_lab_trace *trace,
 	return r;
 }
 
-static int by_size(const void *a, const void *b)
-{
-	const struct sp_period_model_class *x = a, *y = b;
-
-	return (x->size_bytes > y->size_bytes) -
-	       (x->size_bytes < y->size_bytes);
-}
+SP_ORDER(by_size, struct sp_period_model_class, SP_UP(size_bytes));
 
 static size_t merge_equal(struct sp_period_model_class *classes, size_t n)
 {

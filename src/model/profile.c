@@ -11,15 +11,11 @@
 #include "base/bisect.h"
 #include "base/hash.h"
 #include "base/index.h"
+#include "base/order.h"
 #include "base/parse.h"
 #include "base/saturate.h"
 
-static int compare_ids(const void *a, const void *b)
-{
-	const struct sp_module *x = a, *y = b;
-
-	return (x->id > y->id) - (x->id < y->id);
-}
+SP_ORDER(compare_ids, struct sp_module, SP_UP(id));
 
 bool sp_stack_is_same(const struct sp_stack *a, const struct sp_stack *b)
 {
@@ -180,13 +176,8 @@ struct fact {
 	size_t index;
 };
 
-static int compare_facts(const void *a, const void *b)
-{
-	const struct fact *x = a, *y = b;
-	int order = strcmp(x->key, y->key);
-
-	return order ? order : x->index < y->index ? -1 : 1;
-}
+SP_ORDER(compare_facts, struct fact,
+	 SP_BY(strcmp(x->key, y->key)) || SP_UP(index));
 
 int sp_profile_drop_infos(struct sp_profile *p)
 {
@@ -288,14 +279,7 @@ const struct sp_embedded_frame *sp_embedded_find(
 		       sizeof(*profile->embedded), sp_profile_compare_frames);
 }
 
-static int compare_sample_ids(const void *a, const void *b)
-{
-	const struct sp_sample *x = a, *y = b;
-
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return (x->born_ns > y->born_ns) - (x->born_ns < y->born_ns);
-}
+SP_ORDER(compare_sample_ids, struct sp_sample, SP_UP(id) || SP_UP(born_ns));
 
 void sp_profile_count_samples(struct sp_profile *p, uint32_t thread,
 			      uint64_t size_bytes, uint64_t n)

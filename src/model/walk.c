@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/order.h"
+
 struct moment {
 	uint64_t time_ns; /* SP_NEVER: alive at the end */
 	uint64_t what;    /* twice the sample's position, + 1 for its birth */
@@ -11,16 +13,9 @@ struct moment {
 
 /* Ends before births: an address that one nanosecond frees and gives out again
  * was not there twice. */
-static int compare_moments(const void *a, const void *b)
-{
-	const struct moment *x = a, *y = b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	if ((x->what & 1) != (y->what & 1))
-		return x->what & 1 ? 1 : -1;
-	return (x->what > y->what) - (x->what < y->what);
-}
+SP_ORDER(compare_moments, struct moment,
+	 SP_UP(time_ns) || SP_BY((int)(x->what & 1) - (int)(y->what & 1)) ||
+		 SP_UP(what));
 
 static bool was_alive(const struct sp_profile *p, const struct sp_sample *s)
 {

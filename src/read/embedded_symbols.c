@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "base/order.h"
 #include "symbols/demangle.h"
 #include "symbols/home.h"
 
@@ -221,12 +222,8 @@ static int compare_frames(struct sp_frame a, struct sp_frame b)
 	return (a.offset > b.offset) - (a.offset < b.offset);
 }
 
-static int compare_stored(const void *a, const void *b)
-{
-	const struct sp_embedded_frame *x = a, *y = b;
-
-	return compare_frames(x->frame, y->frame);
-}
+SP_ORDER(compare_stored, struct sp_embedded_frame,
+	 SP_BY(compare_frames(x->frame, y->frame)));
 
 void sp_embedded_finish(struct sp_embedded *s, struct sp_profile *profile)
 {

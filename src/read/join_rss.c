@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "base/wide.h"
 #include "read/join.h"
 
@@ -13,12 +14,7 @@ struct step {
 	uint64_t after;
 };
 
-static int compare_steps(const void *a, const void *b)
-{
-	const struct step *x = a, *y = b;
-
-	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
-}
+SP_ORDER(compare_steps, struct step, SP_UP(time_ns));
 
 /* The parts' steps in order of time; *ret_n <= n_rss + n_parts. */
 static struct step *make_steps(const struct sp_profile *p, const size_t *counts,

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/index.h"
+#include "base/order.h"
 #include "base/saturate.h"
 #include "model/command.h"
 #include "model/whole.h"
@@ -418,19 +419,9 @@ static char *join_command(struct sp_loader *l)
 	return out;
 }
 
-static int compare_modules(const void *a, const void *b)
-{
-	const struct sp_module *x = a, *y = b;
+SP_ORDER(compare_modules, struct sp_module, SP_UP(id));
 
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
-static int compare_rss(const void *a, const void *b)
-{
-	const struct sp_rss *x = a, *y = b;
-
-	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
-}
+SP_ORDER(compare_rss, struct sp_rss, SP_UP(time_ns));
 
 /* The file as the only one. */
 static void fill_part(struct sp_profile *p)

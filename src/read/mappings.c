@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/order.h"
 #include "base/saturate.h"
 
 struct sp_mapping_call {
@@ -63,15 +64,8 @@ void sp_mappings_each_made(const struct sp_mappings *m,
 			fn(arg, &m->calls[i].span);
 }
 
-static int compare_calls(const void *a, const void *b)
-{
-	const struct sp_span *x = &((const struct sp_mapping_call *)a)->span;
-	const struct sp_span *y = &((const struct sp_mapping_call *)b)->span;
-
-	if (x->number != y->number)
-		return x->number < y->number ? -1 : 1;
-	return (x->start > y->start) - (x->start < y->start);
-}
+SP_ORDER(compare_calls, struct sp_mapping_call,
+	 SP_UP(span.number) || SP_UP(span.start));
 
 struct play {
 	struct sp_spans now;

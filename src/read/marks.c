@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/order.h"
 #include "base/parse.h"
 #include "base/saturate.h"
 
@@ -39,19 +40,9 @@ void sp_marks_done(struct sp_marks *marks)
 	sp_blocks_free(&marks->names);
 }
 
-static int compare_marks(const void *a, const void *b)
-{
-	const struct sp_record_mark *x = a, *y = b;
+SP_ORDER(compare_marks, struct sp_record_mark, SP_UP(number));
 
-	return x->number < y->number ? -1 : x->number > y->number;
-}
-
-static int compare_asked(const void *a, const void *b)
-{
-	const struct sp_record_asked *x = a, *y = b;
-
-	return x->number < y->number ? -1 : x->number > y->number;
-}
+SP_ORDER(compare_asked, struct sp_record_asked, SP_UP(number));
 
 static void sort_marks(struct sp_marks *marks)
 {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/order.h"
 
 /* How much older than the first record of a chunk those of later ones may be:
  * a thread may be off the processor between the clock and the chunk. */
@@ -84,12 +85,7 @@ const struct sp_event *sp_order_look(struct sp_order *o,
 	return NULL;
 }
 
-static int compare_events(const void *a, const void *b)
-{
-	const struct sp_event *x = a, *y = b;
-
-	return (x->when > y->when) - (x->when < y->when);
-}
+SP_ORDER(compare_events, struct sp_event, SP_UP(when));
 
 /* Of so many that wait none has more room than it needs. */
 #define MANY_RUNS 64

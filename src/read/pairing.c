@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/index.h"
+#include "base/order.h"
 
 #define OBJECTS_MAX (1u << 30)
 #define AREA_UNITS  (SP_PAIRING_PAGES * SP_PAIRING_UNITS)
@@ -259,14 +260,7 @@ bool sp_pairing_next_open(const struct sp_open_samples *open,
 	return false;
 }
 
-static int compare_births(const void *a, const void *b)
-{
-	const struct sp_open_sample *x = a, *y = b;
-
-	if (x->born_ns != y->born_ns)
-		return x->born_ns < y->born_ns ? -1 : 1;
-	return (x->id > y->id) - (x->id < y->id);
-}
+SP_ORDER(compare_births, struct sp_open_sample, SP_UP(born_ns) || SP_UP(id));
 
 struct sp_open_sample *sp_pairing_list_open(const struct sp_open_samples *open,
 					    const struct sp_pairing *paired,

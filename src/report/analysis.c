@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/bisect.h"
+#include "base/order.h"
 #include "stats/adjust.h"
 #include "stats/percentile.h"
 
@@ -397,13 +398,7 @@ struct sized {
 	double bytes;
 };
 
-static int compare_sized(const void *a, const void *b)
-{
-	const struct sized *x = a, *y = b;
-
-	return (x->size_bytes > y->size_bytes) -
-	       (x->size_bytes < y->size_bytes);
-}
+SP_ORDER(compare_sized, struct sized, SP_UP(size_bytes));
 
 /* If everything was recorded; 0 without memory. */
 static uint64_t exact_percentile(const struct sp_analysis *a, double share)

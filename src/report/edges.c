@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/order.h"
 #include "symbols/pattern.h"
 
 struct saying {
@@ -80,16 +81,8 @@ static int read_stack(struct builder *b, const bool *wants, uint32_t s,
 	return 0;
 }
 
-static int compare_sayings(const void *a, const void *b)
-{
-	const struct saying *x = a, *y = b;
-
-	if (x->function != y->function)
-		return x->function < y->function ? -1 : 1;
-	if (x->is_callee != y->is_callee)
-		return x->is_callee < y->is_callee ? -1 : 1;
-	return (x->other > y->other) - (x->other < y->other);
-}
+SP_ORDER(compare_sayings, struct saying,
+	 SP_UP(function) || SP_UP(is_callee) || SP_UP(other));
 
 static int compare_edges(const void *a, const void *b, void *arg)
 {
@@ -169,12 +162,7 @@ static int fill_all(const struct builder *b, struct sp_edges *edges,
 }
 
 /* Functions lie in one array, in their order. */
-static int compare_positions(const void *a, const void *b)
-{
-	const struct sp_edges *x = a, *y = b;
-
-	return (x->function > y->function) - (x->function < y->function);
-}
+SP_ORDER(compare_positions, struct sp_edges, SP_UP(function));
 
 static int build_edges(struct builder *b, const bool *wants,
 		       struct sp_edges **ret_edges, size_t *ret_n)

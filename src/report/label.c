@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/types.h>
 
+#include "base/order.h"
 #include "symbols/demangle.h"
 #include "symbols/home.h"
 #include "symbols/plainname.h"
@@ -42,13 +43,8 @@ static int compare_short(const struct entry *a, const struct entry *b)
 	return c ? c : (a->n_short > b->n_short) - (a->n_short < b->n_short);
 }
 
-static int compare_entries(const void *a, const void *b)
-{
-	const struct entry *ea = a, *eb = b;
-	const int c = compare_short(ea, eb);
-
-	return c ? c : strcmp(ea->name, eb->name);
-}
+SP_ORDER(compare_entries, struct entry,
+	 SP_BY(compare_short(x, y)) || SP_BY(strcmp(x->name, y->name)));
 
 static int spell_entry(struct entry *e, enum spelling spelling)
 {
@@ -192,13 +188,8 @@ static int label_all(const struct entry *entries, size_t n, char **labels)
 
 /* ---- homes ---- */
 
-static int compare_full(const void *a, const void *b)
-{
-	const struct entry *ea = a, *eb = b;
-	const int c = strcmp(ea->full, eb->full);
-
-	return c ? c : strcmp(ea->given, eb->given);
-}
+SP_ORDER(compare_full, struct entry,
+	 SP_BY(strcmp(x->full, y->full)) || SP_BY(strcmp(x->given, y->given)));
 
 /* With how many parts of its home the entry is like no other of its group. */
 static size_t parts_for(const struct group *g, const struct entry *e)

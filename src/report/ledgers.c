@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "base/array.h"
+#include "base/order.h"
 #include "base/parse.h"
 
 static const char *const whys[] = {
@@ -111,12 +112,7 @@ const char *sp_ledger_name(const struct sp_ledger *l)
 	return l->why == SP_LEDGER_SNAPSHOT ? l->mark : whys[l->why];
 }
 
-static int compare_times(const void *a, const void *b)
-{
-	const struct sp_ledger *x = a, *y = b;
-
-	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
-}
+SP_ORDER(compare_times, struct sp_ledger, SP_UP(time_ns));
 
 static bool is_replaced(const struct sp_ledgers *all, size_t i)
 {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "report/label.h"
 #include "symbols/demangle.h"
 #include "symbols/plainname.h"
@@ -287,12 +288,7 @@ char *sp_paths_put_module(char *to, const struct sp_module *module)
 
 /* ---- rows ---- */
 
-static int compare_rows(const void *a, const void *b)
-{
-	const struct sp_path_row *ra = a, *rb = b;
-
-	return (ra->path > rb->path) - (ra->path < rb->path);
-}
+SP_ORDER(compare_rows, struct sp_path_row, SP_UP(path));
 
 void sp_path_rows_settle(struct sp_path_rows *rows)
 {

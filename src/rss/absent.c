@@ -9,25 +9,15 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/order.h"
 
 /* Two numbers of 20 digits, the colon, the blank. */
 #define WORD_MAX 43u
 
-static int compare_ids(const void *a, const void *b)
-{
-	const struct sp_absent_object *x = a, *y = b;
+SP_ORDER(compare_ids, struct sp_absent_object, SP_UP(id));
 
-	return (x->id > y->id) - (x->id < y->id);
-}
-
-static int compare_amounts(const void *a, const void *b)
-{
-	const struct sp_absent_object *x = a, *y = b;
-
-	if (x->absent_bytes != y->absent_bytes)
-		return x->absent_bytes < y->absent_bytes ? 1 : -1;
-	return compare_ids(a, b);
-}
+SP_ORDER(compare_amounts, struct sp_absent_object,
+	 SP_DOWN(absent_bytes) || SP_UP(id));
 
 static void sort_objects(struct sp_absent_object *list, size_t n,
 			 int (*compare)(const void *, const void *))

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/bisect.h"
 #include "base/idmap.h"
+#include "base/order.h"
 #include "read/reader.h"
 
 /* Freed objects that are kept; 40 bytes each. */
@@ -39,21 +40,10 @@ static int gather_objects(const struct sp_profile *p, struct sp_rss_alive *a)
 
 /* ---- where they are ---- */
 
-static int compare_ids(const void *a, const void *b)
-{
-	const struct sp_rss_object *x = a, *y = b;
+SP_ORDER(compare_ids, struct sp_rss_object, SP_UP(sample.id));
 
-	return x->sample.id < y->sample.id ? -1 : x->sample.id > y->sample.id;
-}
-
-static int compare_addresses(const void *a, const void *b)
-{
-	const struct sp_rss_object *x = a, *y = b;
-
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return compare_ids(a, b);
-}
+SP_ORDER(compare_addresses, struct sp_rss_object,
+	 SP_UP(address) || SP_UP(sample.id));
 
 static struct sp_rss_object *find_id(const struct sp_rss_alive *a, uint64_t id)
 {
@@ -206,14 +196,7 @@ static int take_record(void *arg, const struct sp_decoded *d)
 	return 0;
 }
 
-static int compare_freed(const void *a, const void *b)
-{
-	const struct sp_rss_freed *x = a, *y = b;
-
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return x->born_ns < y->born_ns ? -1 : x->born_ns > y->born_ns;
-}
+SP_ORDER(compare_freed, struct sp_rss_freed, SP_UP(address) || SP_UP(born_ns));
 
 /* Is there something now where it was, or it itself? */
 static bool is_taken(const struct sp_rss_alive *a, const struct sp_rss_freed *f)
@@ -255,12 +238,7 @@ struct by_id {
 	size_t position;
 };
 
-static int compare_by_id(const void *a, const void *b)
-{
-	const struct by_id *x = a, *y = b;
-
-	return x->id < y->id ? -1 : x->id > y->id;
-}
+SP_ORDER(compare_by_id, struct by_id, SP_UP(id));
 
 static int list_by_id(struct again *w)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/bisect.h"
+#include "base/order.h"
 #include "rss/chunks.h"
 
 /* Where the top is in an arena of glibc since 2.27. */
@@ -288,12 +289,7 @@ static int find_by_asking(struct sp_rss_pins *pins,
 
 /* ---- all of it ---- */
 
-static int compare_places(const void *a, const void *b)
-{
-	const struct sp_rss_place *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
+SP_ORDER(compare_places, struct sp_rss_place, SP_UP(start));
 
 int sp_rss_beside_find(struct sp_rss_pins *pins,
 		       const struct sp_rss_pins_process *process,

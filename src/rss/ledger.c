@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/order.h"
 #include "base/patience.h"
 #include "base/served.h"
 #include "control/launch.h"
@@ -78,12 +79,7 @@ static void ask_for_slabs(struct maker *m)
 		m->slabs_order = 0;
 }
 
-static int compare_objects(const void *a, const void *b)
-{
-	const struct sp_control_object *x = a, *y = b;
-
-	return x->address < y->address ? -1 : x->address > y->address;
-}
+SP_ORDER(compare_objects, struct sp_control_object, SP_UP(address));
 
 /* Another process that asks at the same time takes them away from us. */
 static void read_slabs(struct maker *m)

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/bisect.h"
+#include "base/order.h"
 
 /* Pairs that are kept before those that are alike become one. */
 #define PAIRS_MAX (1u << 20)
@@ -20,14 +21,7 @@ struct pairs {
 	size_t n, room;
 };
 
-static int compare_pairs(const void *a, const void *b)
-{
-	const struct pair *x = a, *y = b;
-
-	if (x->row != y->row)
-		return x->row < y->row ? -1 : 1;
-	return x->left < y->left ? -1 : x->left > y->left;
-}
+SP_ORDER(compare_pairs, struct pair, SP_UP(row) || SP_UP(left));
 
 static void join_pairs(struct pairs *p)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/bisect.h"
+#include "base/order.h"
 #include "base/parse.h"
 #include "model/whole.h"
 #include "read/reader.h"
@@ -170,12 +171,7 @@ static void add_rounding(const struct sp_profile *profile,
 	ret->rounding.hi *= largest;
 }
 
-static int compare_addresses(const void *a, const void *b)
-{
-	const struct object *x = a, *y = b;
-
-	return x->address < y->address ? -1 : x->address > y->address;
-}
+SP_ORDER(compare_addresses, struct object, SP_UP(address));
 
 static void add_objects(const struct sp_profile *profile,
 			struct sp_rss_pages *pages,

@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/bisect.h"
+#include "base/order.h"
 
 static const char library[] = "/libsampleprof.so";
 
@@ -105,12 +106,7 @@ int sp_rss_parts_add(struct sp_rss_parts *parts, uint64_t start, uint64_t end,
 	return 0;
 }
 
-static int compare_parts(const void *a, const void *b)
-{
-	const struct sp_rss_part *x = a, *y = b;
-
-	return x->start < y->start ? -1 : x->start > y->start;
-}
+SP_ORDER(compare_parts, struct sp_rss_part, SP_UP(start));
 
 /* The library's own, where the mapping is anonymous. */
 static int add_ours(const struct sp_rss_map *m,

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "stats/special.h"
 
 static double square_of(double x)
@@ -480,12 +481,7 @@ double sp_change_p(const struct sp_runs *old, const struct sp_runs *new,
 	return exp(hi);
 }
 
-static int ascending_values(const void *a, const void *b)
-{
-	const double *pa = a, *pb = b;
-
-	return (*pa > *pb) - (*pa < *pb);
-}
+SP_ORDER(ascending_values, double, SP_BY((*x > *y) - (*x < *y)));
 
 /* (E31) */
 int sp_false_discovery(const double *p, size_t n, double rate, double *ret)

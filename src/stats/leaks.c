@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "base/saturate.h"
 #include "model/walk.h"
 #include "model/whole.h"
@@ -168,12 +169,7 @@ static int take_sample(void *arg, enum sp_sample_event event,
 
 /* ---- windows by bytes ---- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
+SP_ORDER(compare_doubles, double, SP_BY((*x > *y) - (*x < *y)));
 
 static bool is_uneven(const struct sp_profile *p, const double *bytes,
 		      const struct sp_growth_clock *clock)

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/order.h"
+
 /* Rounding of a product of fractions must not move a quantile that is met
  * exactly. */
 #define ROUNDING 1e-12
@@ -22,16 +24,7 @@ struct life {
 
 /* By row and length; at the same length those that were freed come first, for
  * the others lived longer. */
-static int compare_lives(const void *a, const void *b)
-{
-	const struct life *x = a, *y = b;
-
-	if (x->row != y->row)
-		return x->row < y->row ? -1 : 1;
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? -1 : 1;
-	return (int)y->freed - (int)x->freed;
-}
+SP_ORDER(compare_lives, struct life, SP_UP(row) || SP_UP(ns) || SP_DOWN(freed));
 
 /* Objects that n such samples stand for. */
 static double weight_of(const struct sp_profile *profile,

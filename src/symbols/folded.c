@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/bisect.h"
+#include "base/order.h"
 #include "symbols/demangle.h"
 
 /* Names that are put into one text. */
@@ -64,16 +65,8 @@ void sp_folded_add(struct sp_folded *f, uint64_t start, uint64_t end, int i)
 		(struct sp_folded_symbol){.start = start, .end = end, .i = i};
 }
 
-static int compare_symbols(const void *a, const void *b)
-{
-	const struct sp_folded_symbol *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	if (x->end != y->end)
-		return x->end < y->end ? -1 : 1;
-	return (x->i > y->i) - (x->i < y->i);
-}
+SP_ORDER(compare_symbols, struct sp_folded_symbol,
+	 SP_UP(start) || SP_UP(end) || SP_UP(i));
 
 void sp_folded_seal(struct sp_folded *f)
 {

@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/bisect.h"
 #include "base/hash.h"
+#include "base/order.h"
 #include "symbols/home.h"
 #include "symbols/othername.h"
 
@@ -94,12 +95,7 @@ static uint64_t hash_text(uint64_t h, const char *text)
 
 /* ---- what debug information says ---- */
 
-static int compare_units(const void *a, const void *b)
-{
-	const struct sp_home_unit *ua = a, *ub = b;
-
-	return (ua->hash > ub->hash) - (ua->hash < ub->hash);
-}
+SP_ORDER(compare_units, struct sp_home_unit, SP_UP(hash));
 
 static int add_unit(struct sp_homes *h, Dwarf_Die *die, const char *name)
 {
@@ -208,14 +204,7 @@ struct sp_home_found sp_homes_of_die(struct sp_homes *h, Dwarf *dwarf,
 
 /* ---- what the symbol table says ---- */
 
-static int compare_locals(const void *a, const void *b)
-{
-	const struct sp_home_local *la = a, *lb = b;
-
-	if (la->hash != lb->hash)
-		return la->hash < lb->hash ? -1 : 1;
-	return (la->address > lb->address) - (la->address < lb->address);
-}
+SP_ORDER(compare_locals, struct sp_home_local, SP_UP(hash) || SP_UP(address));
 
 static uint64_t hash_local(const char *name, const char *file)
 {
@@ -253,13 +242,6 @@ static int add_global(struct sp_homes *h, const char *name)
 	return 0;
 }
 
-static int compare_globals(const void *a, const void *b)
-{
-	const uint64_t ga = *(const uint64_t *)a, gb = *(const uint64_t *)b;
-
-	return (ga > gb) - (ga < gb);
-}
-
 static int add_symbol(struct sp_homes *h, int i, const GElf_Sym *symbol,
 		      const char *name, uint64_t address)
 {
@@ -295,7 +277,7 @@ static int index_locals(struct sp_homes *h, Dwfl_Module *module)
 		      compare_locals);
 	if (h->n_globals)
 		qsort(h->globals, h->n_globals, sizeof(*h->globals),
-		      compare_globals);
+		      sp_array_compare_u64);
 	return 1;
 }
 
@@ -355,7 +337,7 @@ static bool is_part_of_global(const struct sp_homes *h, const char *name)
 	hash = hash_text(0, whole);
 	free(whole);
 	return h->n_globals && bsearch(&hash, h->globals, h->n_globals,
-				       sizeof(hash), compare_globals);
+				       sizeof(hash), sp_array_compare_u64);
 }
 
 struct sp_home_found sp_homes_of_symbol(struct sp_homes *h, Dwfl_Module *module,

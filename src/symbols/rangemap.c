@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/bisect.h"
+#include "base/order.h"
 
 int sp_rangemap_add(struct sp_rangemap *map, struct sp_range range)
 {
@@ -28,23 +29,9 @@ int sp_rangemap_add(struct sp_rangemap *map, struct sp_range range)
 }
 
 /* By start; at one start labels last, and among the others the best last. */
-static int compare_ranges(const void *pa, const void *pb)
-{
-	const struct sp_range *a = pa;
-	const struct sp_range *b = pb;
-
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	if (a->is_label != b->is_label)
-		return a->is_label ? 1 : -1;
-	if (a->end != b->end)
-		return a->end > b->end ? -1 : 1;
-	if (a->rank != b->rank)
-		return a->rank < b->rank ? -1 : 1;
-	if (a->value != b->value)
-		return a->value > b->value ? -1 : 1;
-	return 0;
-}
+SP_ORDER(compare_ranges, struct sp_range,
+	 SP_UP(start) || SP_UP(is_label) || SP_DOWN(end) || SP_UP(rank) ||
+		 SP_DOWN(value));
 
 static void cut_labels(struct sp_rangemap *map)
 {

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "format/encode.h"
 #include "model/profile.h"
 #include "read/load.h"
@@ -214,17 +215,9 @@ static void put_head(struct maker *m, const char *path)
 
 /* ---- what does ---- */
 
-static int compare_events(const void *a, const void *b)
-{
-	const struct event *x = a, *y = b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	/* The birth of an object that lived no time comes first. */
-	if (x->sample != y->sample)
-		return x->sample < y->sample ? -1 : 1;
-	return (int)y->is_birth - (int)x->is_birth;
-}
+/* The birth of an object that lived no time comes first. */
+SP_ORDER(compare_events, struct event,
+	 SP_UP(time_ns) || SP_UP(sample) || SP_DOWN(is_birth));
 
 static void make_events(struct maker *m)
 {

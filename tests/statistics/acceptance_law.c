@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "acceptance.h"
 #include "agent/thread/sampler.h"
 #include "one_thread.h"
@@ -115,13 +116,6 @@ void test_gaps(struct statistics *s)
 	add_z(s, "distribution of gaps", chi_squared_z(counts, edges));
 }
 
-static int compare_u64(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Under a period so long there should be no two equal gaps. */
 void test_uniforms(struct statistics *s)
 {
@@ -134,7 +128,7 @@ void test_uniforms(struct statistics *s)
 	sp_sampler_begin(&sampler, &law, 107, 1, 1);
 	for (int i = 0; i < LONG_GAPS; i++)
 		gaps[i] = next_gap(&sampler);
-	qsort(gaps, LONG_GAPS, sizeof(gaps[0]), compare_u64);
+	qsort(gaps, LONG_GAPS, sizeof(gaps[0]), sp_array_compare_u64);
 	for (int i = 1; i < LONG_GAPS; i++)
 		pairs += gaps[i] == gaps[i - 1];
 	add_check(s, "equal gaps", pairs <= 1);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "agent/thread/sampler.h"
+#include "base/order.h"
 #include "stats/estimate.h"
 #include "simulated.h"
 
@@ -41,12 +42,7 @@ struct change {
 	unsigned int law;
 };
 
-static int compare_changes(const void *a, const void *b)
-{
-	const struct change *x = a, *y = b;
-
-	return (x->first > y->first) - (x->first < y->first);
-}
+SP_ORDER(compare_changes, struct change, SP_UP(first));
 
 static unsigned int any_law(const struct program *p, struct sp_rng *rng)
 {

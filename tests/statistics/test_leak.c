@@ -22,6 +22,7 @@
  */
 #include <math.h>
 
+#include "base/order.h"
 #include "base/rng.h"
 #include "stats/leaks.h"
 #include "stats/special.h"
@@ -506,12 +507,7 @@ TEST(no_false_leaks)
 	}
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
+SP_ORDER(compare_doubles, double, SP_BY((*x > *y) - (*x < *y)));
 
 TEST(found_when_stated)
 {

@@ -37,6 +37,7 @@
  */
 #include <math.h>
 
+#include "base/array.h"
 #include "base/rng.h"
 #include "format/layout.h"
 #include "stats/estimate.h"
@@ -481,13 +482,6 @@ static void make_lives(struct history *h, uint64_t *lives)
 	}
 }
 
-static int compare_lives(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static struct sp_lifetime find_lifetime(struct sp_profile *p,
 					enum mutant mutant)
 {
@@ -565,7 +559,7 @@ TEST(lifetimes)
 
 	make_lives(&h, lives);
 	truth = full_median(&h);
-	qsort(lives, N(lives), sizeof(lives[0]), compare_lives);
+	qsort(lives, N(lives), sizeof(lives[0]), sp_array_compare_u64);
 	/* that curve's own error, of 20000 objects: 4 % is 4 of it */
 	assert_true(fabs(truth / (double)lives[LIVES / 2 - 1] - 1) < 0.04);
 	make_lives(&h, lives);

@@ -100,6 +100,7 @@ static bool claim(struct sp_liveplace *place, unsigned int table, uint64_t hash)
 #define sp_livetable_next    next_place
 #define sp_livetable_claim   claim
 #include "agent/file/liveset.c"
+#include "base/order.h"
 
 void liveset_check_allow_maps(uint32_t n)
 {
@@ -233,12 +234,7 @@ static void recount(struct liveset_check *ret, const struct found *found,
 	free(naive);
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct found *x = a, *y = b;
-
-	return x->address < y->address ? -1 : x->address > y->address;
-}
+SP_ORDER(compare, struct found, SP_UP(address));
 
 void liveset_check(struct liveset_check *ret)
 {

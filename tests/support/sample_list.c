@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/order.h"
 #include "support/sample_list.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static int by_id(const void *a, const void *b)
-{
-	const struct sp_record_sample *x = a, *y = b;
-
-	return (x->id > y->id) - (x->id < y->id);
-}
+SP_ORDER(by_id, struct sp_record_sample, SP_UP(id));
 
 static void die(const struct sp_error *err)
 {

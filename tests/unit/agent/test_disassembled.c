@@ -11,6 +11,7 @@
 #include <gelf.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "agent/divert/decode.h"
 #include "support/test.h"
 #include "symbols/ehframe.h"
@@ -241,18 +242,12 @@ static void add_entries(struct code *c, Elf *elf)
 	}
 }
 
-static int by_address(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Up to `most` bytes of each function. */
 static void compare_code(struct code *c, uint64_t most)
 {
 	if (c->n)
-		qsort(c->entries, c->n, sizeof(*c->entries), by_address);
+		qsort(c->entries, c->n, sizeof(*c->entries),
+		      sp_array_compare_u64);
 	for (size_t i = 0; i < c->n; i++) {
 		uint64_t at = c->entries[i], end = at + most;
 		unsigned int length;

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/array.h"
 #include "agent/event/stamp.h"
 #include "agent/file/writer.h"
 #include "support/test.h"
@@ -40,13 +41,6 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static int compare(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 TEST(order)
 {
 	pthread_t threads[THREADS];
@@ -60,7 +54,7 @@ TEST(order)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(wrong, 0);
-	qsort(all, THREADS * TURNS, sizeof(*all), compare);
+	qsort(all, THREADS * TURNS, sizeof(*all), sp_array_compare_u64);
 	for (size_t i = 1; i < THREADS * TURNS; i++)
 		assert_true(all[i - 1] < all[i]);
 }

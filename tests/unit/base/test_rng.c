@@ -2,6 +2,7 @@
 /* The published generators, and independence of neighbouring streams. */
 #include <math.h>
 
+#include "base/array.h"
 #include "base/rng.h"
 #include "support/test.h"
 
@@ -39,13 +40,6 @@ TEST(xoshiro256pp)
 		assert_true(sp_rng_next(&rng) == want[i]);
 }
 
-static int compare_u64(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* 64 seeds by 64 streams by 64 outputs: 2^18 numbers of 64 bits, all distinct
  * unless streams overlap (by accident: 2^-29). */
 TEST(streams_do_not_overlap)
@@ -63,7 +57,7 @@ TEST(streams_do_not_overlap)
 				all[at++] = sp_rng_next(&rng);
 		}
 	}
-	qsort(all, n, sizeof(*all), compare_u64);
+	qsort(all, n, sizeof(*all), sp_array_compare_u64);
 	for (size_t i = 1; i < n; i++)
 		assert_true(all[i] != all[i - 1]);
 	free(all);

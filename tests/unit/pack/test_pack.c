@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 
+#include "base/array.h"
 #include "random_events.h"
 #include "support/test.h"
 
@@ -105,13 +106,6 @@ static void same_back(uint64_t tick_ns, const uint64_t *moments,
 
 /* ---- moments ---- */
 
-static int compare_times(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /* Those of events and their neighbours, borders, pairs and triples, some of
  * them twice; and the beginning. */
 static size_t make_moments(uint64_t *moments)
@@ -132,7 +126,7 @@ static size_t make_moments(uint64_t *moments)
 			moments[n++] =
 				t / EVENT_TICK * EVENT_TICK + events_below(2);
 	}
-	qsort(moments, n, sizeof(moments[0]), compare_times);
+	qsort(moments, n, sizeof(moments[0]), sp_array_compare_u64);
 	return n;
 }
 
@@ -212,7 +206,7 @@ TEST(near_moments)
 					     ? start + events_below(9)
 					     : event_time(&events[events_below(
 						       n_events)]);
-		qsort(moments, 4, sizeof(moments[0]), compare_times);
+		qsort(moments, 4, sizeof(moments[0]), sp_array_compare_u64);
 		pack_events(EVENT_TICK, moments, 4);
 		same_back(EVENT_TICK, moments, 4);
 	}

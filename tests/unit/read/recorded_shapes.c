@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/order.h"
 #include "recorded_shapes.h"
 #include "support/test.h"
 
@@ -68,16 +69,8 @@ static struct event events[90000];
 static size_t n_events;
 static uint64_t window_ns;
 
-static int compare_events(const void *a, const void *b)
-{
-	const struct event *x = a, *y = b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return x->is_free - y->is_free;
-}
+SP_ORDER(compare_events, struct event,
+	 SP_UP(time_ns) || SP_UP(id) || SP_UP(is_free));
 
 /* Two frees are a nanosecond behind the window. */
 static void make_window(void)

@@ -2,6 +2,7 @@
 /* Groups of samples answer each question as every sample would. */
 #include <errno.h>
 
+#include "base/order.h"
 #include "base/rng.h"
 #include "model/walk.h"
 #include "read/load.h"
@@ -42,16 +43,8 @@ static uint32_t header_flags = SP_HEADER_FREES;
 static uint64_t header_period; /* 0: that of the samples */
 static uint64_t status_ns;     /* what the file says of its duration */
 
-static int compare_events(const void *a, const void *b)
-{
-	const struct event *x = a, *y = b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return !x->size_bytes - !y->size_bytes;
-}
+SP_ORDER(compare_events, struct event,
+	 SP_UP(time_ns) || SP_UP(id) || SP_BY(!x->size_bytes - !y->size_bytes));
 
 /* Objects of many lives; some die at their birth, some at a moment when others
  * are born, some not at all. */
