@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "model/whole.h"
 
+#include <math.h>
+
 #include "base/saturate.h"
 
 /* Samples are missing by chance, too: their number has a deviation of its
@@ -40,12 +42,13 @@ static uint64_t lost_frees(const struct sp_profile *profile)
 	return sum_of(profile, kinds, sizeof(kinds) / sizeof(kinds[0]));
 }
 
-uint64_t sp_whole_uncounted_bytes(const struct sp_profile *p)
+double sp_whole_uncounted_bytes(const struct sp_profile *p)
 {
-	return p->period_bytes == 1 && sp_profile_has_ended(p->end) &&
-			       p->missing_bytes_max != UINT64_MAX
-		       ? p->missing_bytes_max
-		       : 0;
+	if (p->period_bytes > 1)
+		return 0;
+	return p->missing_bytes_max == UINT64_MAX
+		       ? INFINITY
+		       : (double)p->missing_bytes_max;
 }
 
 bool sp_whole_may_lack(const struct sp_profile *profile, uint64_t lost)

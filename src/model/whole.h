@@ -48,10 +48,10 @@ bool sp_whole_is_least_at(const struct sp_whole *whole, uint64_t at_ns);
 /* Allocations that are in the totals but never had a chance to be recorded. */
 uint64_t sp_profile_lost_samples(const struct sp_profile *profile);
 
-/* With a period of 1, what threads may have allocated at most that went on
- * while the process ended: it is in no sample.  With others the totals allow
- * for it. */
-uint64_t sp_whole_uncounted_bytes(const struct sp_profile *profile);
+/* With a period of 1, what may be in no sample at most, as its thread went on
+ * while the process ended, runs, or was killed; INFINITY: nobody knows.  With
+ * others the totals allow for it. */
+double sp_whole_uncounted_bytes(const struct sp_profile *profile);
 
 /* Is so small a part of the samples missing that the others hide it? */
 bool sp_whole_may_lack(const struct sp_profile *profile, uint64_t lost);

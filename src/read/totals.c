@@ -82,20 +82,52 @@ void sp_totals_finish(struct sp_profile *p, const struct sp_reader *r)
 	sp_sat_add(&p->class_slack_bytes, p->missing_bytes_max);
 }
 
-/* Of a process that goes on its records are behind its totals.  A loss that is
- * a number of times may be of several allocations each. */
-void sp_totals_find_unrecorded(struct sp_profile *p)
+/* Does each allocation of the totals have its sample, by what is known? */
+static bool is_accounted(const struct sp_profile *p, uint64_t unrecorded)
+{
+	for (size_t i = 0; i < p->n_stretches; i++)
+		if (!p->stretches[i].period_bytes)
+			return false;
+	return !unrecorded && !p->unsampled_bytes &&
+	       !sp_profile_lost_samples(p) && !p->losses[SP_LOSS_NO_SLOT] &&
+	       p->missing_bytes_max != UINT64_MAX;
+}
+
+/*
+ * A process that did not end may have threads in the middle of an allocation
+ * that has no record, with what a signal handler allocated meanwhile; and one
+ * thread so young that nothing is known of it.  Nothing else is missing where
+ * samples account for all before.
+ */
+static void set_missing(struct sp_profile *p, bool is_accounted)
+{
+	uint64_t most = FIRST_CHECK_IN_BYTES;
+
+	if (sp_profile_has_ended(p->end))
+		return;
+	for (size_t i = 0; i < p->n_thread_infos; i++)
+		if (!p->thread_infos[i].exited)
+			most += FIRST_CHECK_IN_BYTES;
+	if (!is_accounted && most < p->missing_bytes_max)
+		most = p->missing_bytes_max;
+	/* Classes may lack as much beside what samples have. */
+	p->class_slack_bytes =
+		sp_sat_sub(p->class_slack_bytes, p->missing_bytes_max);
+	sp_sat_add(&p->class_slack_bytes, most);
+	p->missing_bytes_max = most;
+}
+
+/* A loss that is a number of times may be of several allocations each. */
+static uint64_t unrecorded_objects(const struct sp_profile *p)
 {
 	const uint64_t had = sp_profile_samples(p);
 	struct sp_class_total sampled = {0, 0};
 	uint64_t objects, bytes;
 
-	if (p->period_bytes > 1 || p->end == SP_PROFILE_END_RUNNING ||
-	    p->samples_of != SP_SAMPLES_ALLOCATED || p->is_cut ||
-	    p->damaged_records || p->ignored_bytes ||
+	if (p->is_cut || p->damaged_records || p->ignored_bytes ||
 	    p->losses[SP_LOSS_FORK_RESET] || p->losses[SP_LOSS_NESTED] ||
 	    p->losses[SP_LOSS_LEFT])
-		return;
+		return SP_UNKNOWN;
 	for (size_t i = 0; i < p->n_thread_infos; i++) {
 		sp_sat_add(&sampled.bytes, p->thread_infos[i].sampled.bytes);
 		sp_sat_add(&sampled.objects,
@@ -108,5 +140,18 @@ void sp_totals_find_unrecorded(struct sp_profile *p)
 	if (!objects && sampled.objects == had && bytes > sampled.bytes &&
 	    !sp_profile_lost_samples(p))
 		objects = 1;
-	sp_sat_add(&p->losses[SP_LOSS_UNRECORDED], objects);
+	return objects;
+}
+
+void sp_totals_find_unrecorded(struct sp_profile *p)
+{
+	uint64_t objects;
+
+	if (p->period_bytes > 1 || p->samples_of != SP_SAMPLES_ALLOCATED)
+		return;
+	objects = unrecorded_objects(p);
+	set_missing(p, is_accounted(p, objects));
+	/* Of a process that goes on its records are behind its totals. */
+	if (objects != SP_UNKNOWN && p->end != SP_PROFILE_END_RUNNING)
+		sp_sat_add(&p->losses[SP_LOSS_UNRECORDED], objects);
 }

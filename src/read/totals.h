@@ -20,7 +20,8 @@ void sp_totals_take_slot(struct sp_profile *profile,
 /*
  * At the very end: with a period of 1 each allocation of the totals is a
  * sample, or one that was lost.  What neither accounts for is the loss
- * UNRECORDED, so that nothing takes for whole what is not.
+ * UNRECORDED, so that nothing takes for whole what is not.  A process that did
+ * not end may lack 4 KiB of each thread.
  */
 void sp_totals_find_unrecorded(struct sp_profile *profile);
 

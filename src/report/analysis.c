@@ -106,7 +106,7 @@ static int add_peak(struct sp_analysis *a, struct sp_error *err)
 	int r = find_peak(a, s->keeps, &a->peak, err);
 
 	bound_peak(a);
-	a->peak.bytes.hi += (double)sp_whole_uncounted_bytes(a->profile);
+	a->peak.bytes.hi += sp_whole_uncounted_bytes(a->profile);
 	/* What the file has says nothing of what is missing. */
 	if (sp_whole_peak_is_least(&whole))
 		a->peak.bytes.hi = INFINITY;

@@ -155,7 +155,7 @@ static void find_gap(struct sp_population *population,
 	const struct sp_acc *all = &population->all.all;
 
 	population->gap_bytes = population->gap_objects =
-		(double)sp_whole_uncounted_bytes(profile);
+		sp_whole_uncounted_bytes(profile);
 	if (!whole.is_damaged && !whole.is_full && !whole.is_starved)
 		return;
 	population->gap_bytes = population->gap_objects = INFINITY;

@@ -315,7 +315,7 @@ static double lost_bytes(const struct sp_profile *p, const double *born)
 	double seen = 0;
 
 	if (!whole.is_starved)
-		return (double)sp_whole_uncounted_bytes(p);
+		return sp_whole_uncounted_bytes(p);
 	for (int i = 0; i < BINS; i++)
 		seen += born[i];
 	return fmax(all - seen,

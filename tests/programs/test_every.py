@@ -5,6 +5,7 @@ every figure equals the truth.
 
 import json
 import os
+import subprocess
 import unittest
 
 import harness
@@ -175,6 +176,31 @@ class EveryFree(harness.Case):
         self.assertEqual(profile.lost(), {})
         for name in ("plugin_a_allocate", "plugin_b_allocate"):
             self.assertEqual(profile.allocated_under(name)[1], 100)
+
+    def test_killed(self):
+        """What its threads were at is in no record: nothing is exact, while it
+        runs and after it was killed."""
+        process = self.start([harness.target("program_grow"), 1000, 1, "wait"],
+                             stdin=subprocess.PIPE, settings={"period": 1})
+        self.addCleanup(process.stdin.close)
+        process.stdout.readline()
+        path, = (os.path.join(self.out, n) for n in os.listdir(self.out))
+        for is_killed in (False, True):
+            if is_killed:
+                process.kill()
+                process.wait()
+            profile = harness.Profile(path).require_samples()
+            missing = profile.json["exact"]["missing_bytes_max"]
+            self.assertEqual(missing, 2 * 4096)
+            self.assertEqual(profile.samples, profile.exact[1])
+            for row in [profile.json["estimate"],
+                        *profile.json["functions"]]:
+                for key, figure in row.items():
+                    if key.endswith(("_bytes", "_objects")):
+                        self.assertGreaterEqual(
+                            figure["hi"], figure["value"] + missing, key)
+            self.assertNotIn("exact", harness.report(path))
+            self.assertNotIn("exact", harness.report(path, "--view", "live"))
 
     @harness.nightly_too
     @unittest.skipUnless(os.geteuid() == 0, "needs root to mount")

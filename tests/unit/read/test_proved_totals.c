@@ -16,7 +16,7 @@
 static struct model_file file;
 static struct model_bytes records;
 static struct model_chunk chunk;
-static uint64_t last_id, sample_period = 4096;
+static uint64_t last_id, sample_period = 4096, sample_bytes = 40;
 
 /* Chunk 1 has records, chunk 2 class totals. */
 static void begin_file(uint64_t end_kind)
@@ -232,27 +232,37 @@ TEST(unreadable_slot)
 	}
 }
 
-/* The loss UNRECORDED of a file of two samples of 40 bytes. */
-static uint64_t unrecorded(uint64_t period, uint64_t objects, uint64_t bytes,
-			   uint64_t lost, enum sp_loss kind)
+/* A file of two samples. */
+static struct sp_profile *two_samples(enum sp_end_kind end, uint64_t period,
+				      uint64_t objects, uint64_t bytes,
+				      uint64_t lost, enum sp_loss kind)
 {
 	struct sp_profile *p;
 	struct sp_error err;
-	uint64_t found;
 
-	begin_file(SP_END_CLEAN);
+	begin_file(end);
 	model_file_header(&file)->period_bytes = period;
 	model_file_status(&file, 1)->losses[kind] = lost;
 	put_slot(1, bytes, objects, 0, 1);
-	put_sample(1, 40);
-	put_sample(1, 40);
+	put_sample(1, sample_bytes);
+	put_sample(1, sample_bytes);
 	model_file_put(&file, 1, &records);
 	model_file_seal(&file);
 	assert_int_equal(model_file_write(&file, scratch, file.bytes.n), 0);
 	model_done(&records);
 	model_done(&file.bytes);
 	assert_int_equal(sp_profile_load(scratch, NULL, NULL, &p, &err), 0);
-	found = p->losses[SP_LOSS_UNRECORDED];
+	return p;
+}
+
+/* Its loss UNRECORDED. */
+static uint64_t unrecorded(uint64_t period, uint64_t objects, uint64_t bytes,
+			   uint64_t lost, enum sp_loss kind)
+{
+	struct sp_profile *p =
+		two_samples(SP_END_CLEAN, period, objects, bytes, lost, kind);
+	const uint64_t found = p->losses[SP_LOSS_UNRECORDED];
+
 	if (!lost) {
 		const struct sp_whole whole = sp_whole_of(p);
 
@@ -279,6 +289,41 @@ TEST(totals_of_what_is_not_there)
 	assert_int_equal(unrecorded(1, 5, 200, 1, SP_LOSS_LEFT), 0);
 	sample_period = 4096;
 	assert_int_equal(unrecorded(4096, 5, 200, 0, SP_LOSS_FILE_FULL), 0);
+}
+
+/* What a process lacks that did not end. */
+static uint64_t missing(uint64_t period, uint64_t objects, uint64_t bytes,
+			uint64_t lost, enum sp_loss kind)
+{
+	struct sp_profile *p =
+		two_samples(SP_END_NONE, period, objects, bytes, lost, kind);
+	const uint64_t found = p->missing_bytes_max;
+
+	assert_int_equal(p->class_slack_bytes, p->exact_alloc_bytes + found);
+	assert_false(sp_profile_is_exact(p));
+	sp_profile_free(p);
+	return found;
+}
+
+/* 4 KiB of its thread, and of one that nobody knows; where not all that was
+ * published has a sample, what its thread may hold back at most. */
+TEST(killed_at_period_1)
+{
+	const uint64_t many = 1 << 19;
+
+	sample_period = 1;
+	assert_int_equal(missing(1, 2, 80, 0, SP_LOSS_NO_SLOT), 8192);
+	assert_int_equal(missing(1, 1, 40, 0, SP_LOSS_NO_SLOT), 8192);
+	assert_int_equal(missing(1, 3, many, 0, SP_LOSS_NO_SLOT), many);
+	assert_int_equal(missing(1, 3, many, 1, SP_LOSS_NO_LANE), many);
+	assert_int_equal(missing(1, 2, 80, 1, SP_LOSS_LEFT), 8192);
+	assert_int_equal(missing(1, 2, 80, 1, SP_LOSS_NO_SLOT),
+			 4096 + CHECK_IN);
+	sample_bytes = many;
+	assert_int_equal(missing(1, 2, 2 * many, 0, SP_LOSS_NO_SLOT), 8192);
+	sample_bytes = 40;
+	sample_period = 4096;
+	assert_int_equal(missing(4096, 2, 80, 0, SP_LOSS_NO_SLOT), 4096);
 }
 
 /* A mark says what the process had: so much less is missing. */
