@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/growth.h"
 #include "cli/near_function.h"
@@ -54,6 +55,14 @@ static void print_head(const struct page *page)
 #define HIGH_ROWS      40
 #define PHASES_ON_LOW  4
 #define ROWS_UNLIMITED SIZE_MAX
+#define NOTES_WHOLE    SIZE_MAX
+#define NOTES_MOST     8
+
+/* What there is on a page below its head. */
+struct rows {
+	size_t n, n_next;
+	size_t n_notes; /* not NOTES_WHOLE: of all long lines the beginning */
+};
 
 /* Lines for a page: less, which has the last one, ends by itself if another
  * one is left. */
@@ -64,11 +73,50 @@ static size_t rows_of_screen(void)
 	return rows > 2 ? rows - 2 : ROWS_UNLIMITED;
 }
 
-/* The table, the notes and the next commands, of that many rows and commands.
- */
+static bool is_note(const char *line)
+{
+	return strncmp(line, "  - ", 4) == 0;
+}
+
+/* The first `n_max`, without the commands below them. */
+static void print_some_notes(FILE *out, char *text, size_t n_max)
+{
+	size_t n = 0;
+
+	for (const char *at = text; (at = strchr(at, '\n')); at++)
+		n += is_note(at + 1);
+	if (n > n_max)
+		fprintf(out, "\nnotes, %zu of %zu, cut: see --top 0\n", n_max,
+			n);
+	else if (n)
+		fputs("\nnotes, cut: see --top 0\n", out);
+	for (char *line; n_max && (line = strsep(&text, "\n"));) {
+		if (!is_note(line))
+			continue;
+		fprintf(out, "%s\n", line);
+		n_max--;
+	}
+}
+
+static void print_notes(const struct page *page, FILE *out,
+			const struct sp_aggregate *aggregate, size_t n_notes)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *notes =
+		n_notes == NOTES_WHOLE ? out : open_memstream(&text, &size);
+
+	if (notes)
+		sp_view_notes_print(notes, page->analysis, aggregate);
+	if (notes && notes != out && fclose(notes) == 0)
+		print_some_notes(out, text, n_notes);
+	free(text);
+}
+
+/* The table, the notes and the next commands. */
 static int print_rows(const struct page *page, FILE *out,
-		      const struct sp_aggregate *aggregate, size_t rows,
-		      size_t n_next, struct sp_error *err)
+		      const struct sp_aggregate *aggregate,
+		      const struct rows *rows, struct sp_error *err)
 {
 	const struct sp_options *options = page->options;
 	const struct sp_analysis *a = page->analysis;
@@ -77,25 +125,27 @@ static int print_rows(const struct page *page, FILE *out,
 	int r = 0;
 
 	if (!options->has_stacks)
-		r = sp_view_top_print(out, aggregate, rows, sp_lines_columns(),
+		r = sp_view_top_print(out, aggregate, rows->n,
+				      sp_lines_columns(),
 				      sp_lines_is_terminal(), err);
 	if (r < 0)
 		return r;
-	sp_view_notes_print(out, a, aggregate);
+	print_notes(page, out, aggregate, rows->n_notes);
 	sp_view_summary_print_method(out, a, &aggregate->how);
 	if (!aggregate->n_functions) {
 		print_next(page, out, "");
 		return 0;
 	}
 	n = sp_next_after_report(options, a, next);
-	sp_next_print(out, options, a->profile, next, n < n_next ? n : n_next);
+	sp_next_print(out, options, a->profile, next,
+		      n < rows->n_next ? n : rows->n_next);
 	return 0;
 }
 
-/* The lines of that; 0 without memory. */
+/* The lines of the page with that; 0 without memory. */
 static size_t count_rows(const struct page *page,
-			 const struct sp_aggregate *aggregate, size_t rows,
-			 size_t n_next)
+			 const struct sp_aggregate *aggregate,
+			 const struct rows *rows)
 {
 	struct sp_error err;
 	char *text = NULL;
@@ -104,17 +154,19 @@ static size_t count_rows(const struct page *page,
 
 	if (!out)
 		return 0;
-	if (print_rows(page, out, aggregate, rows, n_next, &err) >= 0 &&
+	sp_lines_set_brief(rows->n_notes != NOTES_WHOLE);
+	if (print_rows(page, out, aggregate, rows, &err) >= 0 &&
 	    fflush(out) == 0)
-		lines = sp_lines_count(text);
+		lines = sp_lines_count(*page->text) + sp_lines_count(text);
 	fclose(out);
 	free(text);
 	return lines;
 }
 
 /* Rows that nobody asked for go until the page fits, then commands, then more
- * rows; if it does not fit at all, none.  What is left out is said below the
- * table. */
+ * rows.  If that is not enough, so it is once more with long lines cut, and at
+ * last notes go; if it does not fit at all, nothing.  What is left out is said.
+ */
 static int print_fitting(const struct page *page,
 			 const struct sp_aggregate *aggregate,
 			 struct sp_error *err)
@@ -122,34 +174,44 @@ static int print_fitting(const struct page *page,
 	const struct sp_options *o = page->options;
 	const size_t screen = rows_of_screen();
 	const bool is_fixed = o->has_top || o->has_stacks || o->simultaneous;
-	size_t rows = (size_t)o->top, n_next = SP_NEXT_MAX;
-	size_t before = 0, lines, least = ROWS_MIN;
+	const struct rows whole = {(size_t)o->top, SP_NEXT_MAX, NOTES_WHOLE};
+	struct rows rows = whole;
+	size_t least = ROWS_MIN;
+	const bool is_fitted = screen != ROWS_UNLIMITED && page->text &&
+			       fflush(page->out) == 0;
 
-	if (screen != ROWS_UNLIMITED && page->text && fflush(page->out) == 0)
-		before = sp_lines_count(*page->text);
-	while (screen != ROWS_UNLIMITED) {
-		lines = before + count_rows(page, aggregate, rows, n_next);
+	while (is_fitted) {
+		const size_t lines = count_rows(page, aggregate, &rows);
+
 		if (lines <= screen)
 			break;
 		if (!is_fixed) {
-			const size_t shown = sp_view_top_rows(aggregate, rows);
+			const size_t shown =
+				sp_view_top_rows(aggregate, rows.n);
 			const size_t excess = lines - screen;
 
-			rows = shown > least + excess ? shown - excess : least;
+			rows.n =
+				shown > least + excess ? shown - excess : least;
 			if (shown > least)
 				continue;
 		}
-		if (n_next > NEXT_MIN) {
-			n_next--;
-		} else if (least > ROWS_LEAST && !is_fixed) {
+		if (rows.n_next > NEXT_MIN) {
+			rows.n_next--;
+		} else if (!is_fixed && least > ROWS_LEAST) {
 			least--;
+		} else if (!is_fixed && rows.n_notes == NOTES_WHOLE) {
+			rows = whole;
+			rows.n_notes = NOTES_MOST;
+			least = ROWS_MIN;
+		} else if (!is_fixed && rows.n_notes > 1) {
+			rows.n_notes--;
 		} else {
-			rows = (size_t)o->top;
-			n_next = SP_NEXT_MAX;
+			rows = whole;
 			break;
 		}
 	}
-	return print_rows(page, page->out, aggregate, rows, n_next, err);
+	sp_lines_set_brief(rows.n_notes != NOTES_WHOLE);
+	return print_rows(page, page->out, aggregate, &rows, err);
 }
 
 static int print_text(const struct page *page,

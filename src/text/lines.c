@@ -18,6 +18,9 @@
 #define NAME_BEGIN '\1'
 #define NAME_END   '\2'
 
+/* Of a line that goes on below for less than that, all is shown. */
+#define BRIEF_REST 12
+
 /* What a line has room for at most, and what a cut leaves of a name at least.
  */
 #define NAMES_MAX    4
@@ -27,6 +30,7 @@ static unsigned int terminal_columns; /* 0: no terminal */
 static unsigned int terminal_rows;
 static bool marks_names;
 static bool cuts_names; /* also where there is no terminal */
+static bool is_brief;   /* lines end where they would go on below */
 
 void sp_lines_set_terminal(unsigned int columns)
 {
@@ -37,6 +41,11 @@ void sp_lines_set_terminal(unsigned int columns)
 void sp_lines_set_rows(unsigned int rows)
 {
 	terminal_rows = rows;
+}
+
+void sp_lines_set_brief(bool is_wanted)
+{
+	is_brief = is_wanted;
 }
 
 unsigned int sp_lines_rows(void)
@@ -137,6 +146,23 @@ void sp_lines_print_command(FILE *out, size_t before, const char *text,
 	putc('\n', out);
 }
 
+/* Columns of so many bytes: one for each character.  Neither the marks nor the
+ * sequences that colour a terminal have any. */
+static size_t columns_of(const char *text)
+{
+	size_t columns = 0;
+
+	for (; *text; text++) {
+		if (*text == '\033' && !text[strcspn(text, "m")])
+			break;
+		if (*text == '\033')
+			text += strcspn(text, "m");
+		else if (*text != NAME_BEGIN && *text != NAME_END)
+			columns += (*text & 0xc0) != 0x80;
+	}
+	return columns;
+}
+
 /* Is it between the limits of an interval?  A sequence for the terminal has a
  * bracket, too. */
 static bool is_in_brackets(const char *line, size_t at)
@@ -175,6 +201,18 @@ static bool starts_note(const char *line)
 	return strncmp(line, "note:", 5) == 0 || strncmp(line, "  - ", 4) == 0;
 }
 
+/* Dots instead of what does not fit, behind a word. */
+static void print_beginning(FILE *out, const char *line, size_t width)
+{
+	const char *dots = sp_text_is_ascii() ? "..." : "\u2026";
+	size_t end = sp_lines_bytes(line, width - strlen(" ..."));
+
+	end = break_of(line, end, false);
+	fprintf(out, "%.*s %s", (int)end, line, dots);
+	sp_style_begin(out, SP_STYLE_PLAIN);
+	putc('\n', out);
+}
+
 static void print_line(FILE *out, const char *line, size_t width)
 {
 	const bool is_note = starts_note(line);
@@ -192,6 +230,11 @@ static void print_line(FILE *out, const char *line, size_t width)
 
 		if (!end)
 			break;
+		if (is_brief && !before &&
+		    columns_of(line + end) > BRIEF_REST) {
+			print_beginning(out, line, width);
+			return;
+		}
 		fits = end;
 		while (fits && line[fits - 1] == ' ')
 			fits--;
@@ -203,23 +246,6 @@ static void print_line(FILE *out, const char *line, size_t width)
 }
 
 /* ---- pages: lines with names ---- */
-
-/* Columns of so many bytes: one for each character.  Neither the marks nor the
- * sequences that colour a terminal have any. */
-static size_t columns_of(const char *text)
-{
-	size_t columns = 0;
-
-	for (; *text; text++) {
-		if (*text == '\033' && !text[strcspn(text, "m")])
-			break;
-		if (*text == '\033')
-			text += strcspn(text, "m");
-		else if (*text != NAME_BEGIN && *text != NAME_END)
-			columns += (*text & 0xc0) != 0x80;
-	}
-	return columns;
-}
 
 /* A line, and what is shown of its names, which are cut out of it. */
 struct line {
@@ -390,6 +416,7 @@ int sp_lines_close(FILE *out, FILE *text, char **lines)
 void sp_lines_begin_page(void)
 {
 	marks_names = true;
+	is_brief = false;
 }
 
 int sp_lines_close_page(FILE *out, FILE *text, char **lines)

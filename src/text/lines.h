@@ -23,6 +23,10 @@ void sp_lines_set_terminal(unsigned int columns);
 void sp_lines_set_rows(unsigned int rows);
 unsigned int sp_lines_rows(void);
 
+/* In this page a line that is too long is not broken: it ends in dots, unless
+ * only a word or two would go on below. */
+void sp_lines_set_brief(bool is_wanted);
+
 /* Columns to lay a page out for. */
 unsigned int sp_lines_columns(void);
 bool sp_lines_is_terminal(void);

@@ -495,9 +495,6 @@ static void print_level(FILE *out, const struct sp_analysis *a,
 	fprintf(out, ", method %s", sp_method_name(how->method));
 	if (how->method != SP_METHOD_P3T)
 		fprintf(out, " (%s)", sp_method_assumes(how->method));
-	else if (!a->population.has_totals)
-		fprintf(out, " without totals by size (%s)",
-			a->population.why_without);
 }
 
 static void print_places(FILE *out, const struct sp_profile *p, size_t n_stacks)
@@ -505,6 +502,10 @@ static void print_places(FILE *out, const struct sp_profile *p, size_t n_stacks)
 	fprintf(out, " %s stack%s, %s thread%s", sp_text_count(n_stacks).text,
 		sp_text_plural(n_stacks), sp_text_count(p->threads).text,
 		sp_text_plural(p->threads));
+}
+
+static void end_method(FILE *out)
+{
 	sp_style_begin(out, SP_STYLE_PLAIN);
 	putc('\n', out);
 }
@@ -540,6 +541,7 @@ void sp_view_summary_print_method(FILE *out, const struct sp_analysis *a,
 			sp_text_size(SP_FORMAT_MAP_BYTES_MIN).text,
 			sp_whole_is_all(&whole) ? ", exact" : "");
 		print_places(out, p, n_stacks);
+		end_method(out);
 		return;
 	}
 	if (sp_profile_samples(p)) {
@@ -551,6 +553,12 @@ void sp_view_summary_print_method(FILE *out, const struct sp_analysis *a,
 		sp_text_count(sp_profile_samples(p)).text,
 		sp_text_plural(sp_profile_samples(p)));
 	print_places(out, p, n_stacks);
+	/* At the end, which a low screen may cut. */
+	if (sp_profile_samples(p) && how->method == SP_METHOD_P3T &&
+	    !a->population.has_totals)
+		fprintf(out, "; without totals by size (%s)",
+			a->population.why_without);
+	end_method(out);
 }
 
 void sp_view_summary_print_header(FILE *out, const struct sp_analysis *a)

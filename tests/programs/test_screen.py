@@ -191,6 +191,31 @@ class Screen(harness.Case):
         asked = self.low("--top", "15", "o.sprof", rows=len(whole) - 1)
         self.assertNotIn(" flat in ", "\n".join(asked))
 
+    def test_many_notes(self):
+        """Of a program without names, one that did not end as it should, and
+        one whose disk was full: notes are cut, and said to be."""
+        stripped = os.path.join(self.dir, "stripped")
+        subprocess.run(["strip", "-o", stripped,
+                        harness.target("program_views")], check=True)
+        script = "a = [str(i) * 99 for i in range(99999)]; import os; "
+        python = "/usr/bin/python3", "-c"
+        for i, (argv, settings, cut) in enumerate((
+                ((stripped,), {"period": 1}, False),
+                ((*python, script), {"period": "512K"}, False),
+                ((*python, script + "os._exit(0)"), {"period": "512K"}, True),
+                ((*python, script + "os.kill(os.getpid(), 9)"),
+                 {"clean": False, "period": "16K"}, True),
+                ((*python, script), {"period": 64, "max_file": "1M"}, True))):
+            [made] = self.execute(*argv, **settings).paths
+            os.rename(made, os.path.join(self.dir, "o.sprof"))
+            how = {"rows": 24, "path": "o.sprof", "name": "sampleprof-report"}
+            text = self.fits(80, **how)
+            with self.subTest(i=i, text=text):
+                self.assertLessEqual(text.count("\n"), 22)
+                self.assertTrue(i == 4 or "\nnext: " in text)
+                self.assertEqual(cut, ", cut: see --top 0\n" in text)
+                self.assertIn("\nnotes:\n", self.fits(80, "--top", "0", **how))
+
     def test_colours(self):
         self.assertIn("\x1b[1m", self.page())
         self.assertNotIn("\x1b", self.page(NO_COLOR="1"))

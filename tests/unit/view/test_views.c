@@ -72,9 +72,9 @@ TEST_OF(struct page *page, header, page_setup, page_teardown)
 			 "ended cleanly\n"
 			 "  allocated 600.0 MiB in 1,234 allocations, exact\n"
 			 "  view      alloc: what was allocated\n"
-			 "\nintervals 95 %, method p3t without totals by size "
-			 "(the file has no totals by size class); period "
-			 "512 KiB, 1,052 samples, 3 stacks, 2 threads\n");
+			 "\nintervals 95 %, method p3t; period 512 KiB, 1,052 "
+			 "samples, 3 stacks, 2 threads; without totals by size "
+			 "(the file has no totals by size class)\n");
 	/* The total once, not its estimate beside it. */
 	assert_has_not(text, "526");
 	assert_has_not(text, "  live ");
