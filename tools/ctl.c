@@ -148,6 +148,16 @@ static const char *command_word(size_t i)
 	return i < n ? commands[i].name : i == n ? "status" : NULL;
 }
 
+static bool is_command(const char *text)
+{
+	const char *word;
+
+	for (size_t i = 0; (word = command_word(i)); i++)
+		if (strcmp(text, word) == 0)
+			return true;
+	return false;
+}
+
 static int fail_unknown(const char *word)
 {
 	struct sp_nearest nearest;
@@ -360,6 +370,8 @@ static int control_target(const char *const *words, size_t n,
 	if (n < 2)
 		return sp_console_fail_usage(
 			"ctl needs a process id and a command", "ctl");
+	if (is_command(words[0]) && sp_parse_u64(words[1], &pid))
+		return fail_at("the process goes first, then", words[0]);
 	if (!sp_parse_u64(words[0], &pid) || !pid || pid > INT32_MAX)
 		return fail_at("not a process id", words[0]);
 	is_status = strcmp(words[1], "status") == 0 && n == 2;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* sampleprof ls: the profiles in a directory. */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "control/files.h"
 #include "text/lack.h"
@@ -250,7 +252,14 @@ static int list_directory(const char *name, const struct ls_options *options)
 	char dir[SP_LAUNCH_PATH_MAX];
 	struct recordings all;
 	struct sp_error err;
+	struct stat status;
 
+	if (stat(name, &status) == 0 && S_ISREG(status.st_mode)) {
+		sp_error_set(
+			&err, -ENOTDIR, name,
+			"no directory: `sampleprof report` shows a profile");
+		return sp_console_fail_with(&err);
+	}
 	snprintf(dir, sizeof(dir), "%s%s", name,
 		 *name && name[strlen(name) - 1] != '/' ? "/" : "");
 	if (recordings_find(dir, 0, NULL, &all, &err) < 0)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The command line of sampleprof serve. */
-#include <errno.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "tools/commands.h"
 #include "tools/serve.h"
@@ -17,15 +15,6 @@ static const struct sp_argument arguments[] = {
 	 "how long /metrics shows a process that has ended; 10m\n"
 	 "by default"},
 	{0}};
-
-static int refuse_in_serve(const char *name, struct sp_error *err)
-{
-	if (strcmp(name, "port") != 0)
-		return 0;
-	return sp_error_set(err, -EINVAL, NULL,
-			    "unknown option --port: did you mean "
-			    "--listen 127.0.0.1:PORT?");
-}
 
 static const struct sp_argument_group group = {"Options", arguments, NULL};
 
@@ -51,5 +40,4 @@ const struct sp_command_line serve_line = {
 						   {&sp_arguments_about, 0},
 						   {0}},
 	.ending = "Exit status: 0 interrupted, 1 error, 2 usage.\n",
-	.refuse = refuse_in_serve,
 };

@@ -109,21 +109,54 @@ static size_t list_options(const struct table *table, const char *name,
 	return n;
 }
 
+/* A value given as an option: "--view live" in `room` bytes, for "live". */
+static bool find_value(const struct table *table, const char *name, char *meant,
+		       size_t room)
+{
+	const struct sp_argument_values *v;
+	const char *word;
+
+	for (size_t i = 0; i < table->n; i++) {
+		v = table->groups[i]->values;
+		while (v && v->name &&
+		       strcmp(v->name, table->known[i]->name) != 0)
+			v++;
+		for (size_t n = 0; v && v->name && (word = v->word(n)); n++) {
+			if (!name[0] || !name[1] ||
+			    strncmp(word, name, strlen(name)) != 0)
+				continue;
+			snprintf(meant, room, "--%s %s", v->name, word);
+			return true;
+		}
+	}
+	return false;
+}
+
 static int refuse_unknown(const struct sp_command_line *line,
 			  const struct table *table, const char *text,
 			  struct sp_error *err)
 {
 	const char *word = text + strspn(text, "-");
 	struct sp_nearest nearest;
-	char name[32], list[160];
+	char name[32], list[160], meant[64];
+	const char *here;
 
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
 	if (line->refuse && line->refuse(name, err) < 0)
 		return -EINVAL;
-	if (*name && list_options(table, name, list, sizeof(list)) > 1)
+	snprintf(meant, sizeof(meant), "%.*s", (int)strcspn(line->forms, " \n"),
+		 line->forms);
+	here = sp_nearest_elsewhere(meant, name);
+	if (!here && *name && list_options(table, name, list, sizeof(list)) > 1)
 		return sp_error_set(err, -EINVAL, NULL,
 				    "option %.40s is ambiguous: %s", text,
 				    list);
+	if (!here && find_value(table, name, meant, sizeof(meant)))
+		here = meant;
+	if (here)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "unknown option %.40s: did you mean %s?",
+				    text, here);
 	sp_nearest_init(&nearest, name);
 	for (size_t i = 0; i < table->n; i++)
 		if (table->known[i]->help)
@@ -187,7 +220,7 @@ static bool take_help_all(void *part, const char *text)
 }
 
 static const struct sp_argument about[] = {
-	{"help", 0, NULL, NULL, take_about, 0, "this text"},
+	{"help", 'h', NULL, NULL, take_about, 0, "this text"},
 	{"help-all", 0, NULL, NULL, take_help_all, 0,
 	 "the same with all options"},
 	{"version", 0, NULL, NULL, take_about, 0, "the version"},

@@ -66,8 +66,11 @@ const struct sp_command *sp_command_find(const char *name)
 
 const char *sp_command_nearest(const char *word)
 {
+	const char *here = sp_nearest_elsewhere("command", word);
 	struct sp_nearest nearest;
 
+	if (here)
+		return here;
 	sp_nearest_init(&nearest, word);
 	for (const struct sp_command *c = sp_commands; c->name; c++)
 		sp_nearest_try(&nearest, c->name);

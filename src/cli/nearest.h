@@ -17,7 +17,12 @@ struct sp_nearest {
 /* `word` and all names are borrowed. */
 void sp_nearest_init(struct sp_nearest *nearest, const char *word);
 
+/* Capital letters are as good as others. */
 void sp_nearest_try(struct sp_nearest *nearest, const char *name);
 
 /* After all were tried; NULL: none is near. */
 const char *sp_nearest_name(const struct sp_nearest *nearest);
+
+/* What another tool's word is called here, or NULL.  `of` is what the word is
+ * to be: "command", "format", or, of its options, a command. */
+const char *sp_nearest_elsewhere(const char *of, const char *word);

@@ -124,17 +124,11 @@ const struct sp_command_line sp_export_line = {
 /* What a format is called elsewhere, or was meant to be called; else NULL. */
 static const char *other_name(const char *word)
 {
-	static const char *const others[][2] = {
-		{"svg", "html"},         {"flamegraph", "html"},
-		{"folded", "collapsed"}, {"heap", "heap_v2"},
-		{"jeprof", "heap_v2"},   {"proto", "pprof"},
-		{"ndjson", "jsonl"},     {"text", "csv"},
-	};
+	const char *here = sp_nearest_elsewhere("format", word);
 	struct sp_nearest nearest;
 
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		if (strcmp(word, others[i][0]) == 0)
-			return others[i][1];
+	if (here)
+		return here;
 	sp_nearest_init(&nearest, word);
 	for (const struct sp_export_format *f = sp_export_formats; f->name; f++)
 		sp_nearest_try(&nearest, f->name);

@@ -235,9 +235,20 @@ const struct sp_command_line sp_fleet_line = {
 	.word = action_word,
 };
 
+static const char *list_actions(char *list, size_t room)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < N_ACTIONS && used < room; i++)
+		used += (size_t)snprintf(list + used, room - used, "%s%s",
+					 i ? ", " : "", actions[i].name);
+	return list;
+}
+
 static const struct action *find_action(const char *word, struct sp_error *err)
 {
 	struct sp_nearest nearest;
+	char list[160];
 
 	sp_nearest_init(&nearest, word);
 	for (size_t i = 0; i < N_ACTIONS; i++) {
@@ -251,8 +262,9 @@ static const struct action *find_action(const char *word, struct sp_error *err)
 			"fleet has no action %.80s: did you mean fleet %s?",
 			word, sp_nearest_name(&nearest));
 	else
-		sp_error_set(err, -EINVAL, NULL, "fleet has no action %.80s",
-			     word);
+		sp_error_set(err, -EINVAL, NULL,
+			     "fleet has no action %.80s: use one of %s", word,
+			     list_actions(list, sizeof(list)));
 	return NULL;
 }
 

@@ -205,6 +205,11 @@ int sp_source_open(struct sp_source *s, const char *path, struct sp_error *err)
 		r = -EFBIG;
 	if (r == -EINVAL)
 		return sp_error_set(err, r, path, "is not a regular file");
+	if (r == -ENOENT && *path && !path[strspn(path, "0123456789")])
+		return sp_error_set(err, r, path,
+				    "no such file; of a process: "
+				    "`sampleprof attach %.20s` records it",
+				    path);
 	if (r < 0)
 		return sp_error_set(err, r, path, "cannot be opened: %s",
 				    sp_source_strerror(r));

@@ -35,6 +35,7 @@ TEST(distance)
 	is_near("xyzort", NULL);       /* three others */
 	is_near("diffffff", NULL);
 	is_near("siez", "size");
+	is_near("Reprot", "report");
 	is_near("sizess", "sizes");
 }
 
