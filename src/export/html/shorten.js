@@ -67,13 +67,15 @@ function piecesOf(name) {
 }
 
 // What is in brackets as "…", but for brackets that are a scope themselves, as
-// "(anonymous namespace)" and Rust's "<T as Trait>".
+// "(anonymous namespace)" and Rust's "<T as Trait>", and Python's "<module>".
 function foldBrackets(pieces) {
 	return pieces.map((piece, i) => {
 		const isScope = (!i || pieces[i - 1] === '::') &&
 			pieces[i + 1] === '::';
 
-		if (!CLOSING[piece[0]] || piece.length <= 3)
+		if (!CLOSING[piece[0]] || piece.length <= 3 ||
+		    /^<[a-z]+>$/.test(piece) &&
+		    /^$|::$|\.$/.test(pieces[i - 1] ?? ''))
 			return piece;
 		return isScope ? piece[0] +
 			foldBrackets(piecesOf(piece.slice(1, -1))).join('') +

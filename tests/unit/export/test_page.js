@@ -262,6 +262,9 @@ const tests = {
 			['f(int', 4, 'f(…t'],
 			['a<b::c', 4, '…c'],
 			['main', 2, ''],
+			['py::<module> [in app.py]', 23, '…<module> [in app.py]'],
+			['f.<locals>.<genexpr> [in a.py]', 26,
+				'f.<locals>.<g…r> [in a.py]'],
 		]) {
 			assert.equal(page.shorten(name, room), want, `${room}`);
 			checks++;
