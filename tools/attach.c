@@ -26,6 +26,7 @@
 
 #define SETTINGS_MAX 60
 #define POLL_NS      100000000 /* for the end of the process */
+#define POLLS_A_LOOK 10        /* at the files that it has mapped */
 
 /* The default of --out if the process sees other files than this command. */
 #define ELSEWHERE "/tmp/%e.%p.sprof"
@@ -253,6 +254,7 @@ static void note_interrupt(int signal)
 struct attached {
 	uint64_t pid;
 	char path[SP_TARGET_PATH_MAX]; /* of its profile; "": not known */
+	struct sp_kept *kept;          /* NULL: the profile gets no names */
 };
 
 static bool is_there(uint64_t pid)
@@ -268,6 +270,13 @@ static bool is_any_there(const struct attached *all, size_t n)
 	return false;
 }
 
+static void look_at_files(const struct attached *all, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (all[i].kept && is_there(all[i].pid))
+			sp_kept_look(all[i].kept, all[i].pid);
+}
+
 /* Wait until the time is over, a signal interrupts us, or all have ended. */
 static void wait_for_end(const struct attached *all, size_t n, uint64_t for_ns)
 {
@@ -276,16 +285,19 @@ static void wait_for_end(const struct attached *all, size_t n, uint64_t for_ns)
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
-	while (left && !interrupted && is_any_there(all, n)) {
+	for (unsigned int i = 1; left && !interrupted && is_any_there(all, n);
+	     i++) {
 		const uint64_t ns = left < POLL_NS ? left : POLL_NS;
 		const struct timespec nap = {0, (long)ns};
 
 		nanosleep(&nap, NULL);
 		left -= ns;
+		if (i % POLLS_A_LOOK == 0)
+			look_at_files(all, n);
 	}
 }
 
-/* While the process is there its files can be found, also in another root. */
+/* Mapped files are found although they are gone, or in another root. */
 static void add_names(char *path, struct sp_kept *kept)
 {
 	struct names names = {.command = NULL};
@@ -296,25 +308,22 @@ static void add_names(char *path, struct sp_kept *kept)
 	names_end(&names);
 }
 
-static int detach_process(uint64_t pid, char *path, bool no_symbols)
+static int detach_process(struct attached *at)
 {
-	struct sp_kept *kept = no_symbols ? NULL : sp_kept_new();
 	struct sp_attach_done done;
 	struct sp_error err;
 	int r;
 
-	if (kept)
-		sp_kept_look(kept, pid);
-	r = sp_attach_end(pid, &done, &err);
-	if ((r >= 0 || done.is_complete) && kept)
-		add_names(path, kept);
-	sp_kept_free(kept);
+	look_at_files(at, 1);
+	r = sp_attach_end(at->pid, &done, &err);
+	if ((r >= 0 || done.is_complete) && at->kept)
+		add_names(at->path, at->kept);
 	if (r < 0)
 		return sp_console_fail_with(&err);
-	printf("process %" PRIu64 " is not recorded any more\n", pid);
-	if (*path) {
+	printf("process %" PRIu64 " is not recorded any more\n", at->pid);
+	if (*at->path) {
 		fputs("next: sampleprof report ", stdout);
-		sp_text_print_shell(stdout, path);
+		sp_text_print_shell(stdout, at->path);
 		putchar('\n');
 	}
 	return sp_console_finish();
@@ -405,6 +414,9 @@ static int attach_process(struct attached *at, const struct attach_options *o)
 		err.file = at->path;
 	if (r < 0)
 		return sp_console_fail_with(&err);
+	if (o->for_ns && !o->no_symbols)
+		at->kept = sp_kept_new();
+	look_at_files(at, 1);
 	print_recorded(pid, at->path);
 	printf("thread %" PRIu64 " was stopped for %s\n", done.thread,
 	       sp_text_duration(done.stopped_ns).text);
@@ -427,14 +439,19 @@ static int end_processes(struct attached *all, size_t n,
 	fflush(stdout);
 	wait_for_end(all, n, o->for_ns);
 	for (size_t i = 0; i < n; i++) {
-		if (is_there(all[i].pid))
-			code = worse(code,
-				     detach_process(all[i].pid, all[i].path,
-						    o->no_symbols));
-		else if (n == 1)
-			puts("the process has ended");
-		else
-			printf("process %" PRIu64 " has ended\n", all[i].pid);
+		if (is_there(all[i].pid)) {
+			code = worse(code, detach_process(&all[i]));
+		} else {
+			if (n == 1)
+				puts("the process has ended");
+			else
+				printf("process %" PRIu64 " has ended\n",
+				       all[i].pid);
+			/* Which may have gone with the disks of the process. */
+			if (all[i].kept && access(all[i].path, F_OK) == 0)
+				add_names(all[i].path, all[i].kept);
+		}
+		sp_kept_free(all[i].kept);
 	}
 	return worse(code, sp_console_finish());
 }
@@ -545,9 +562,8 @@ int run_attach(int argc, char **argv)
 int run_detach(int argc, char **argv)
 {
 	struct detach_options options = {0};
-	char path[SP_TARGET_PATH_MAX];
+	struct attached at = {.pid = 0};
 	const char *const *words;
-	uint64_t pid;
 	size_t n;
 	int code;
 
@@ -555,9 +571,13 @@ int run_detach(int argc, char **argv)
 				&words, &n);
 	if (code >= 0)
 		return code;
-	pid = take_pid(words, n, "detach");
-	if (!pid)
+	at.pid = take_pid(words, n, "detach");
+	if (!at.pid)
 		return EXIT_USAGE;
-	find_profile(pid, path);
-	return detach_process(pid, path, options.no_symbols);
+	find_profile(at.pid, at.path);
+	if (!options.no_symbols)
+		at.kept = sp_kept_new();
+	code = detach_process(&at);
+	sp_kept_free(at.kept);
+	return code;
 }

@@ -403,6 +403,25 @@ class Attached(Gone):
             self.assertEqual(self.allocated("fill_basket"), want)
         process.communicate(b"end", timeout=harness.TIMEOUT_S)
 
+    def test_ends_before(self):
+        """A deleted program that ends while `attach --for` waits."""
+        program = self.compile("basket", ROUNDS)
+        process = self.start([program], stdin=subprocess.PIPE, shim=False)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        os.unlink(program)
+        with subprocess.Popen(
+                [harness.tool(), "attach", str(process.pid), "--for", "1h",
+                 "--period", "1", "--out", os.path.join(self.dir, "a.sprof")],
+                stdout=subprocess.PIPE) as command:
+            self.addCleanup(command.kill)
+            said = command.stdout.readline()
+            self.assertIn(b"is recorded", said)
+            process.communicate(b"\n", timeout=harness.TIMEOUT_S)
+            said = command.communicate(timeout=harness.TIMEOUT_S)[0]
+        self.assertIn(b"the process has ended\n", said)
+        self.assertEqual(self.allocated("fill_basket"), WHOLE)
+
 
 class Copy(Gone):
     def test_module(self):
