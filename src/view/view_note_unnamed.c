@@ -214,6 +214,16 @@ static void note_share(struct sp_view_notes *notes, const struct unnamed *u,
 	fputs(": ", out);
 }
 
+/* A profile from a database came from a file. */
+static void print_file(FILE *out, const struct sp_profile *p)
+{
+	putc(' ', out);
+	if (p->n_parts == 1)
+		sp_text_print_shell_path(out, p->parts[0].path);
+	else
+		fputs("FILE", out);
+}
+
 static void note_missing(struct sp_view_notes *notes, const struct unnamed *u,
 			 const struct sp_profile *p)
 {
@@ -223,13 +233,15 @@ static void note_missing(struct sp_view_notes *notes, const struct unnamed *u,
 	putc(' ', notes->out);
 	sp_text_print(notes->out, u->reason);
 	/* `run` has tried. */
-	fputs(run && *run
-		      ? "; if there is a copy of it: sampleprof symbolize "
-			"--module PATH=COPY\n"
-		      : "; keep the names in the profile before a rebuild or a "
-			"move: sampleprof run does it, or sampleprof "
-			"symbolize\n",
+	if (!run || !*run || !strcmp(run, "none"))
+		fputs("; sampleprof run keeps the names of such files",
+		      notes->out);
+	fputs("; with a copy of it: sampleprof symbolize --module ",
 	      notes->out);
+	sp_text_print_shell_path(notes->out, u->module->path);
+	fputs("=COPY", notes->out);
+	print_file(notes->out, p);
+	fputs(" -o OUT\n", notes->out);
 }
 
 /* "nginx+0x278b0 is between ngx_pool_cleanup_file and ngx_create_pool". */
@@ -315,16 +327,6 @@ static void print_pattern(FILE *out, const struct stripped *all)
 		}
 	}
 	fputs(all->n_libraries > 1 ? ")\\.'" : "\\.'", out);
-}
-
-/* A profile from a database came from a file. */
-static void print_file(FILE *out, const struct sp_profile *p)
-{
-	putc(' ', out);
-	if (p->n_parts == 1)
-		sp_text_print_shell_path(out, p->parts[0].path);
-	else
-		fputs("FILE", out);
 }
 
 static void print_servers(FILE *out, const struct sp_profile *p)

@@ -70,11 +70,16 @@ TEST_OF(struct page *page, notes, page_setup, page_teardown)
 			 "offset 65536: check\n");
 	assert_has(text, "  - 4.8% of the bytes are in stacks deeper");
 	assert_has_not(text, "callers");
-	assert_has(text,
-		   "  - 0.2% of the bytes are in functions without "
-		   "names: /lib/libz.so.1 is not there; keep the names in "
-		   "the profile before a rebuild or a move: sampleprof run "
-		   "does it, or sampleprof symbolize\n");
+	assert_has(
+		text,
+		"  - 0.2% of the bytes are in functions without "
+		"names: /lib/libz.so.1 is not there; sampleprof run keeps "
+		"the names of such files; with a copy of it: sampleprof "
+		"symbolize --module /lib/libz.so.1=COPY app.7.sprof -o OUT\n");
+	page->x->infos[0] = (struct sp_info){"setting.run", "none"};
+	assert_has(print(page), "keeps the names");
+	page->x->infos[0].value = "run's";
+	assert_has_not(print(page), "keeps the names");
 	page->x->stacks[0].flags = SP_STACK_NO_POINTER;
 	assert_has(print(page),
 		   "  - 95.1% of the bytes are in stacks that end at code "
