@@ -254,9 +254,43 @@ char *sp_othername(const char *name)
 
 /* ---- Ada ---- */
 
+/* What libiberty does not know: "till__B_2__open" is in a block;
+ * "till__keeperTB" is a task, "till__get_E7b" an entry.  ".2" tells equal names
+ * apart. */
+static char *without_ada_marks(const char *name)
+{
+	static const char digits[] = "0123456789";
+	char *const copy = strdup(name), *at = copy;
+	size_t n;
+
+	while (at && (at = strstr(at, "__B_")) != NULL) {
+		n = 4 + strspn(at + 4, digits);
+		if (n > 4 && strncmp(at + n, "__", 2) == 0)
+			memmove(at, at + n, strlen(at + n) + 1);
+		else
+			at += n;
+	}
+	if (!copy)
+		return NULL;
+	at = strrchr(copy, '.');
+	if (at && !at[1 + strspn(at + 1, digits)])
+		*at = '\0';
+	at = strstr(copy, "_E");
+	n = at ? strspn(at + 2, digits) : 0;
+	if (n && strcmp(at + 2 + n, "b") == 0)
+		*at = '\0';
+	n = strlen(copy);
+	if (n > 2 && strcmp(copy + n - 2, "TB") == 0)
+		copy[n - 2] = '\0';
+	return copy;
+}
+
 static char *demangle_ada(const char *name)
 {
-	char *found = ada_demangle(name, DMGL_PARAMS);
+	char *plain = without_ada_marks(name);
+	char *found = plain ? ada_demangle(plain, DMGL_PARAMS) : NULL;
+
+	free(plain);
 	/* "<name>": it is none */
 	if (found && found[0] != '<')
 		return found;

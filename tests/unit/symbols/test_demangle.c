@@ -179,6 +179,13 @@ TEST(ada)
 	check_ada("till__drawer__open.0.constprop.0", "till.drawer.open");
 	check_ada("till__drawer__open.part.0.cold", "till.drawer.open");
 	check_ada("till__Oadd", "till.\"+\"");
+	check_ada("till__B_2__B_13__open", "till.open");
+	check_ada("till__keeperTB.2", "till.keeper");
+	check_ada("till__keeperTKB", "till.keeper");
+	check_ada("till__drawer__get_E7b.12", "till.drawer.get");
+	check_ada("till__B_x", NULL);
+	check_ada("till__get_E7", NULL);
+	check_ada("till__get_E", NULL);
 	check_ada("_ada_shop", "shop");
 	check_ada("open", NULL);
 	check_ada("Till__open", NULL);
