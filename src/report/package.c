@@ -113,8 +113,8 @@ static int compare_entries(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Where packages have nothing: to find that out is to read all their lists. */
-static bool is_users_own(const char *path)
+/* To find that out by the lists of packages is to read them all. */
+bool sp_package_is_users_own(const char *path)
 {
 	static const char *const places[] = {
 		"/dev/", "/home/", "/memfd:", "/proc/", "/root/", "/tmp/"};
@@ -134,7 +134,7 @@ bool sp_package_of_debug(const char *lists, const char *path,
 	bool is_found;
 	int n;
 
-	if (is_users_own(path))
+	if (sp_package_is_users_own(path))
 		return false;
 	n = scandir(lists, &entries, is_list, compare_entries);
 	if (n < 0)

@@ -19,6 +19,9 @@
 bool sp_package_of_debug(const char *lists, const char *path,
 			 char name[SP_PACKAGE_NAME_MAX]);
 
+/* Where packages and the servers of systems have nothing, as in /home? */
+bool sp_package_is_users_own(const char *path);
+
 /* The directory in which the system's settings are. */
 #define SP_PACKAGE_ETC "/etc"
 

@@ -168,7 +168,8 @@ struct stripped {
 	char packages[MODULES_MAX][SP_PACKAGE_NAME_MAX];
 	size_t n_packages;
 	bool is_any;
-	double bytes; /* the most that is without names in one */
+	bool is_systems; /* one at least is no user's own */
+	double bytes;    /* the most that is without names in one */
 };
 
 /* Where its debug information is, if only that is not installed. */
@@ -181,6 +182,7 @@ static bool print_moved(struct sp_view_notes *notes, const struct unnamed *u,
 		return false;
 	fputs(", ", notes->out);
 	all->is_any = true;
+	all->is_systems |= !sp_package_is_users_own(u->module->path);
 	if (all->n_packages < MODULES_MAX &&
 	    sp_package_of_debug(SP_PACKAGE_LISTS, u->module->path, package)) {
 		fprintf(notes->out, "whose debug information is in %s",
@@ -294,6 +296,7 @@ static void note_module(struct sp_view_notes *notes, struct unnamed *u,
 		return;
 	}
 	all->is_any = true;
+	all->is_systems |= !sp_package_is_users_own(u->module->path);
 	if (!u->module->is_main)
 		all->libraries[all->n_libraries++] = u->module;
 	if (sp_package_of_debug(SP_PACKAGE_LISTS, u->module->path, package)) {
@@ -360,6 +363,8 @@ static void print_remedies(FILE *out, const struct stripped *all,
 			   const struct sp_aggregate *aggregate)
 {
 	const struct sp_profile *p = aggregate->analysis->profile;
+	const char *servers = getenv("DEBUGINFOD_URLS");
+	const bool has_server = all->is_systems || (servers && *servers);
 	char *text = NULL;
 	size_t size;
 	FILE *line;
@@ -371,7 +376,7 @@ static void print_remedies(FILE *out, const struct stripped *all,
 			all->n_packages);
 		print_remedy(out, line, &text, "as root");
 	}
-	if ((line = open_memstream(&text, &size))) {
+	if (has_server && (line = open_memstream(&text, &size))) {
 		if (sp_symbolizer_options_of(aggregate->symbolizer)
 			    ->use_debuginfod)
 			fputs("# --debuginfod: no server in DEBUGINFOD_URLS "

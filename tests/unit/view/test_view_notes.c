@@ -118,8 +118,15 @@ TEST_OF(struct page *page, stripped_module, page_setup, page_teardown)
 		assert_has(print(page), "5.3% of the bytes are in functions "
 					"without names: /lib/libz.so.1 is not");
 	}
-	/* What was tried is no remedy. */
 	page->x->symbolizer.problem = NULL;
+	/* No public server has what a user has built. */
+	page->x->modules[1].path = "/home/me/libz.so.1";
+	setenv("DEBUGINFOD_URLS", "", 1);
+	assert_has(print(page), "libz.so.1 is stripped");
+	assert_has_not(print(page), "--debuginfod");
+	setenv("DEBUGINFOD_URLS", "https://debuginfod.example", 1);
+	assert_has(print(page), "    sampleprof report --debuginfod");
+	/* What was tried is no remedy. */
 	page->x->symbolizer.options.use_debuginfod = true;
 	assert_has(print(page), "    # --debuginfod: no server in "
 				"DEBUGINFOD_URLS gave it\n");
