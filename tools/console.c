@@ -351,3 +351,33 @@ void sp_console_hold_cursor(void)
 {
 	is_drawn = true;
 }
+
+int sp_console_read_token(const char *path, const char *given,
+			  char token[SP_CONSOLE_TOKEN_MAX],
+			  struct sp_error *err)
+{
+	FILE *file = path ? fopen(path, "re") : NULL;
+
+	token[0] = '\0';
+	if (path && !file)
+		return sp_error_set(err, -errno, path, "%s", strerror(errno));
+	if (file && !fgets(token, SP_CONSOLE_TOKEN_MAX, file))
+		token[0] = '\0';
+	if (file)
+		fclose(file);
+	else if (given)
+		snprintf(token, SP_CONSOLE_TOKEN_MAX, "%s", given);
+	token[strcspn(token, "\r\n")] = '\0';
+	if (path && !*token)
+		return sp_error_set(err, -EINVAL, path,
+				    "has no token in its first line");
+	if (strlen(token) == SP_CONSOLE_TOKEN_MAX - 1)
+		return sp_error_set(err, -EINVAL, path,
+				    "the token is too long");
+	for (const char *c = token; *c; c++)
+		if (*c < ' ' || *c > '~')
+			return sp_error_set(err, -EINVAL, path,
+					    "the token has characters that no "
+					    "token has");
+	return 0;
+}

@@ -92,3 +92,11 @@ void sp_console_erase_progress(void);
 /* Something was drawn on the terminal, without a cursor: the next error shows
  * it again. */
 void sp_console_hold_cursor(void);
+
+#define SP_CONSOLE_TOKEN_MAX 4096
+
+/* A bearer token: the first line of the file, or what was given; `path` and
+ * `given` may be NULL, and the token "". */
+int sp_console_read_token(const char *path, const char *given,
+			  char token[SP_CONSOLE_TOKEN_MAX],
+			  struct sp_error *err);

@@ -12,39 +12,6 @@
 #include "tools/console.h"
 #include "tools/push.h"
 
-#define TOKEN_MAX 4096
-
-/* The first line of the file, or what was given (NULL: nothing); "": there is
- * none. */
-static int read_token(const char *path, const char *given,
-		      char token[TOKEN_MAX], struct sp_error *err)
-{
-	FILE *file = path ? fopen(path, "re") : NULL;
-
-	token[0] = '\0';
-	if (path && !file)
-		return sp_error_set(err, -errno, path, "%s", strerror(errno));
-	if (file && !fgets(token, TOKEN_MAX, file))
-		token[0] = '\0';
-	if (file)
-		fclose(file);
-	else if (given)
-		snprintf(token, TOKEN_MAX, "%s", given);
-	token[strcspn(token, "\r\n")] = '\0';
-	if (path && !*token)
-		return sp_error_set(err, -EINVAL, path,
-				    "has no token in its first line");
-	if (strlen(token) == TOKEN_MAX - 1)
-		return sp_error_set(err, -EINVAL, path,
-				    "the token is too long");
-	for (const char *c = token; *c; c++)
-		if (*c < ' ' || *c > '~')
-			return sp_error_set(err, -EINVAL, path,
-					    "the token has characters that no "
-					    "token has");
-	return 0;
-}
-
 static bool is_directory(const char *path)
 {
 	struct stat st;
@@ -55,7 +22,7 @@ static bool is_directory(const char *path)
 static int push_words(const struct push_options *o, const char *const *words,
 		      size_t n)
 {
-	char dir[4096] = "", token[TOKEN_MAX];
+	char dir[4096] = "", token[SP_CONSOLE_TOKEN_MAX];
 	struct sp_push_options push = {.to = o->to,
 				       .interval_ns = o->interval_ns};
 	struct sp_error err;
@@ -76,9 +43,10 @@ static int push_words(const struct push_options *o, const char *const *words,
 		push.files = words;
 		push.n_files = n;
 	}
-	if (read_token(o->token_file,
-		       o->otlp ? NULL : getenv("PYROSCOPE_AUTH_TOKEN"), token,
-		       &err) < 0)
+	if (sp_console_read_token(o->token_file,
+				  o->otlp ? NULL
+					  : getenv("PYROSCOPE_AUTH_TOKEN"),
+				  token, &err) < 0)
 		return sp_console_fail_with(&err);
 	push.to.token = *token ? token : NULL;
 	return sp_push_run(&push, stderr, &err) < 0 ? sp_console_fail_with(&err)

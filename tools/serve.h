@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include <stdint.h>
+#include "serve/server.h"
 
 /* The command line of sampleprof serve. */
 struct serve_options {
-	const char *listen; /* NULL: not said */
-	uint64_t keep_ns;
+	const char *token_file; /* NULL: not said */
+	struct sp_server_options server;
 };

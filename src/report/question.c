@@ -227,6 +227,10 @@ static int resolve_window(const struct sp_question *question,
 	int r = resolve_moment(&question->from, profile, "--from", &s->from_ns,
 			       err);
 
+	if (r == -ERANGE && question->from_may_be_late) {
+		s->from_ns = question->from.ns;
+		r = 0;
+	}
 	if (r < 0)
 		return r;
 	if (s->from_ns == SP_NEVER)

@@ -56,6 +56,7 @@ struct sp_question {
 	sp_weigh_fn *weigh;    /* finds resident bytes; NULL: not available */
 	struct sp_moment at;   /* of live, leaks; none: the end */
 	struct sp_moment from; /* born at or after */
+	bool from_may_be_late; /* after the end: nothing is selected */
 	struct sp_moment to;   /* born before */
 	struct sp_moment tail; /* of leaks; none: 10 % of the run */
 	/* Of temporary: at most one is not SP_NEVER; both: 0 bytes. */

@@ -55,6 +55,7 @@ void sp_metrics_end_slow(struct sp_metrics *m, struct sp_metrics_file *file);
 bool sp_metrics_process(const struct sp_metrics *m, size_t i,
 			struct sp_metrics_process *ret);
 
-/* All of them as OpenMetrics 1.0.0, or else in Prometheus' text format 0.0.4;
- * write errors stay in the stream. */
-void sp_metrics_write(const struct sp_metrics *m, bool is_open, FILE *out);
+/* All of them as OpenMetrics 1.0.0, or else in Prometheus' text format 0.0.4,
+ * with totals by size class or without; write errors stay in the stream. */
+void sp_metrics_write(const struct sp_metrics *m, bool is_open,
+		      bool has_classes, FILE *out);

@@ -207,7 +207,8 @@ static void write_classes(const struct sp_metrics *m, const struct style *style,
 	}
 }
 
-void sp_metrics_write(const struct sp_metrics *m, bool is_open, FILE *out)
+void sp_metrics_write(const struct sp_metrics *m, bool is_open,
+		      bool has_classes, FILE *out)
 {
 	const struct style style = {out, is_open};
 
@@ -216,8 +217,10 @@ void sp_metrics_write(const struct sp_metrics *m, bool is_open, FILE *out)
 	for (size_t e = 0; e < sizeof(estimates) / sizeof(*estimates); e++)
 		for (size_t b = 0; b < sizeof(bounds) / sizeof(*bounds); b++)
 			write_estimate(m, &style, e, b);
-	write_classes(m, &style, true);
-	write_classes(m, &style, false);
+	if (has_classes) {
+		write_classes(m, &style, true);
+		write_classes(m, &style, false);
+	}
 	if (is_open)
 		fputs("# EOF\n", out);
 }

@@ -68,6 +68,8 @@ int sp_profile_request_write(FILE *out, const struct sp_profile_request *asked,
 	r = sp_export_options_parse(words.n, words.at, &request, err);
 	if (r >= 0) {
 		request.symbols.cache = symbols;
+		/* An idle process has allocated nothing since then. */
+		request.question.from_may_be_late = true;
 		needs = request.format->needs;
 		needs.while_written = true;
 		r = sp_load(request.files, request.n_files, &request.question,

@@ -18,7 +18,7 @@ struct sp_profile_request {
 /*
  * Write it to `out`.  Memory is proportional to what is alive and to distinct
  * stacks and sizes, also while the file is written.  0, or negative errno and
- * *err: -ERANGE if nothing is recorded that late.
+ * *err.  Without samples after from_ms it has none.
  */
 int sp_profile_request_write(FILE *out, const struct sp_profile_request *asked,
 			     struct sp_symbol_cache *symbols,

@@ -56,6 +56,20 @@ class Serve(harness.Case):
         finally:
             to.close()
 
+    def read_bytes(self, server):
+        """By requests: not by the thread that it began first, which reads large
+        files aside whenever it gets a processor."""
+        def read_in(folder):
+            with open(folder + "/io", encoding="ascii") as io:
+                return int(re.search(r"rchar: (\d+)", io.read())[1])
+        process = f"/proc/{server.pid}"
+        # In the order of their beginnings, after the main thread.
+        aside = f"{process}/task/{os.listdir(process + '/task')[1]}"
+        while True:
+            before, read = read_in(aside), read_in(process)
+            if read_in(aside) == before:
+                return read - before
+
     def metrics(self):
         """{name: {labels as JSON: value}}, each line well formed."""
         status, kind, body = self.get("/metrics", Accept=OPEN_METRICS)
@@ -137,6 +151,9 @@ class Metrics(Serve):
             classes = found[f"sampleprof_class_allocated_{of}_total"]
             self.assertGreater(len(classes), 20)
             self.assertEqual(sum(classes.values()), exact[field])
+        self.begin("--keep", "1h", "--no-classes")
+        self.assertEqual({k for k in found if "_class_" not in k},
+                         set(self.metrics()))
 
     def test_promtool(self):
         self.record_stacks("a.sprof", labels="a.b=c")
@@ -204,20 +221,6 @@ class Metrics(Serve):
         process.wait()
         self.assertEqual(
             list(self.metrics()["sampleprof_running"].values()), [0])
-
-    def read_bytes(self, server):
-        """By requests: not by the thread that it began first, which reads large
-        files aside whenever it gets a processor."""
-        def read_in(folder):
-            with open(folder + "/io", encoding="ascii") as io:
-                return int(re.search(r"rchar: (\d+)", io.read())[1])
-        process = f"/proc/{server.pid}"
-        # In the order of their beginnings, after the main thread.
-        aside = f"{process}/task/{os.listdir(process + '/task')[1]}"
-        while True:
-            before, read = read_in(aside), read_in(process)
-            if read_in(aside) == before:
-                return read - before
 
     def test_large_and_running(self):
         """Nobody waits for a large file of a running process: a request
@@ -441,6 +444,15 @@ class Profiles(Serve):
             self.assertEqual({a[0] for a in pool.map(self.get, paths)}, {200})
 
 
+    def test_nothing_since_then(self):
+        """Of an idle process, a profile without samples, as Go has it."""
+        self.start_idle()
+        self.begin()
+        for name in ("allocs", "heap", "peak"):
+            status, _, body = self.get(f"/debug/pprof/{name}?seconds=1")
+            self.assertEqual((status, Pprof(body).samples), (200, []), name)
+
+
 class Command(Serve):
     def fails(self, *arguments):
         done = subprocess.run([harness.tool(), "serve", *arguments],
@@ -483,7 +495,10 @@ class Command(Serve):
         self.assertEqual(code, 1)
         self.assertIn("Address already in use", error)
         self.assertEqual(self.fails("a", "b")[0], 2)
-        self.assertEqual(self.fails("--keep", "soon")[0], 2)
+        for wrong in (("--keep", "soon"), ("--connections", "0"),
+                      ("--connections", "50001"), ("--host", "a:1"),
+                      ("--listen", "unix:"), ("--listen", "unix:" + "x" * 200)):
+            self.assertEqual(self.fails(*wrong)[0], 2, wrong)
 
     def test_no_directory(self):
         """Refused at the start; later it may go, and come again."""
