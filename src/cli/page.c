@@ -133,7 +133,13 @@ static int print_rows(const struct page *page, FILE *out,
 	print_notes(page, out, aggregate, rows->n_notes);
 	sp_view_summary_print_method(out, a, &aggregate->how);
 	if (!aggregate->n_functions) {
-		print_next(page, out, "");
+		/* A process that was killed begins with what was alive. */
+		print_next(page, out,
+			   a->selection.view != SP_VIEW_ALLOC &&
+					   !a->view->all.all.samples &&
+					   sp_profile_samples(a->profile)
+				   ? "--view alloc"
+				   : "");
 		return 0;
 	}
 	n = sp_next_after_report(options, a, next);
