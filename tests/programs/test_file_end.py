@@ -102,6 +102,28 @@ class Name(harness.Case):
         self.execute(plain, 100, period=1, env={"SAMPLEPROF_OUT": out})
         harness.Profile(out.replace(".sprof", ".3.sprof")).require_samples()
 
+    def test_no_command(self):
+        """Neither arguments nor a title nor environment is in any byte of
+        the files of a process and its child.  The path is, and the names of
+        threads are."""
+        result = self.execute(
+            "/usr/bin/perl", "-e", "$0 = 'what the thread is called t1tle'; "
+            "fork ? wait : ($0 .= ' child'); $x = 'y' x 3e6", "s3cret",
+            period="256", command="off",
+            env={"PYTHONMALLOC": "mall0c"})
+        self.assertEqual(len(result.paths), 2)
+        for path in result.paths:
+            with open(path, "rb") as file:
+                data = file.read()
+            for word in (b"s3cret", b"t1tle", b"mall0c"):
+                self.assertFalse(word in data, word)
+            profile = harness.Profile(path)
+            profile.require_samples(3)
+            self.assertEqual(profile.json["command"], "")
+            self.assertIn("perl", profile.json["program"])
+        self.assertIn("report: /usr/bin/perl",
+                      harness.run_report(result.paths[0]).stdout.decode())
+
     def test_parent_and_title(self):
         script = ("import ctypes, os\n"
                   "def call_oneself(name):\n"

@@ -53,6 +53,7 @@ struct sp_config {
 #define SP_CONFIG_LEDGER_PEAK 2
 #define SP_CONFIG_START_OFF   1
 #define SP_CONFIG_USR1        1
+#define SP_CONFIG_COMMAND_OFF 1
 
 /* The period under LAW=dotnet if none is given: .NET's own. */
 #define SP_CONFIG_DOTNET_PERIOD 102400u

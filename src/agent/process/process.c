@@ -122,6 +122,7 @@ static void read_command(struct sp_process *process)
 {
 	long n = sp_origin_read_arguments(command, sizeof(command));
 
+	read_runtime_settings(environ);
 	command_bytes = n > 0 ? (uint64_t)n : 0;
 	if (n < 0)
 		keep_diagnosis(process, "/proc is not mounted: the command ",
@@ -312,7 +313,6 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 		return false;
 	if (!read_settings(process, environment) || !draw_process(process))
 		return false;
-	read_runtime_settings(environ);
 	if (!atomic_load(&process->generation))
 		atomic_store(&process->generation, 1);
 	sp_sys_find_detector();
@@ -326,7 +326,8 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 	if (!process->alive)
 		map_alive_page(process);
 	prepare_tables();
-	read_command(process);
+	if (process->config.command != SP_CONFIG_COMMAND_OFF)
+		read_command(process);
 	process->seed =
 		process->config.seed ? process->config.seed : random_number();
 	process->is_root =
@@ -484,8 +485,9 @@ static void emit_title(struct emitter *e, const char *key)
 	char title[TITLE_BYTES + 1];
 	long n = sp_origin_read_arguments(title, sizeof(title));
 
-	if (n <= 0 || (command_bytes >= (uint64_t)n &&
-		       memcmp(title, command, (size_t)n) == 0))
+	if (n <= 0 || !command_bytes ||
+	    (command_bytes >= (uint64_t)n &&
+	     memcmp(title, command, (size_t)n) == 0))
 		return;
 	title[n < TITLE_BYTES ? n : TITLE_BYTES] = '\0';
 	emit_setting(e, key, title);
