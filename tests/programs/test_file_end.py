@@ -108,7 +108,8 @@ class Name(harness.Case):
         threads are."""
         result = self.execute(
             "/usr/bin/perl", "-e", "$0 = 'what the thread is called t1tle'; "
-            "fork ? wait : ($0 .= ' child'); $x = 'y' x 3e6", "s3cret",
+            "fork ? wait : ($0 .= ' child'); "
+            "@x = map { \"k$_\" x 9 } 1..20000", "s3cret",
             period="256", command="off",
             env={"PYTHONMALLOC": "mall0c"})
         self.assertEqual(len(result.paths), 2)
