@@ -20,9 +20,9 @@ struct items {
 
 /* Room for a row of the process in the first column; negative errno and *err.
  */
-static int new_item(struct loader *l, struct items *items,
-		    struct sp_fleet_rows *s, void **ret)
+static int new_item(struct loader *l, struct sp_fleet_rows *s, void **ret)
 {
+	struct items *items = l->items;
 	size_t part = 0;
 	int r = sp_fleet_load_find_part(l, s, &part);
 
@@ -65,6 +65,7 @@ static int sort_items(struct loader *l, struct items *items)
 static int init_items(struct loader *l, struct items *items, size_t bytes)
 {
 	*items = (struct items){.bytes = bytes};
+	l->items = items;
 	items->counts = calloc(l->p->n_parts + 1, sizeof(*items->counts));
 	return items->counts ? 0 : sp_fleet_load_fail_memory(l);
 }
@@ -76,9 +77,6 @@ static void free_items(struct items *items)
 	free(items->counts);
 }
 
-typedef int take_item_fn(struct loader *l, struct items *items,
-			 struct sp_fleet_rows *s);
-
 /* Keeps sorted arrays of the loader's profile sorted. */
 typedef int keep_items_fn(struct loader *l, struct items *items);
 
@@ -88,37 +86,9 @@ static struct loader *loader_at(struct loader *l, size_t i)
 	return l->n_each ? &l->each[i] : l;
 }
 
-static int ask_some(struct loader *l, const char *sql, size_t from,
-		    struct items *items, take_item_fn *take)
-{
-	const struct sp_fleet_value list = sp_fleet_load_list(l, from);
-	struct sp_fleet_rows *rows;
-	int r = sp_fleet_ask(l->db, sql, &list, 1, &rows, l->err);
-
-	while (r >= 0 && (r = sp_fleet_next(rows, l->err)) > 0) {
-		struct loader *to = sp_fleet_load_whose(l, rows);
-		const size_t i = to && l->n_each ? (size_t)(to - l->each) : 0;
-
-		r = to ? take(to, &items[i], rows)
-		       : sp_fleet_load_fail_number(l);
-	}
-	sp_fleet_rows_free(rows);
-	return r;
-}
-
-static int ask_all(struct loader *l, const char *sql, struct items *items,
-		   take_item_fn *take)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < l->chosen->n && r >= 0; i += SP_FLEET_LIST_MAX)
-		r = ask_some(l, sql, i, items, take);
-	return r;
-}
-
 /* `bytes` is the size of one. */
 static int load_items(struct loader *l, const char *sql, size_t bytes,
-		      take_item_fn *take, keep_items_fn *keep)
+		      sp_fleet_take_fn *take, keep_items_fn *keep)
 {
 	const size_t n = l->n_each ? l->n_each : 1;
 	struct items *items = calloc(n, sizeof(*items));
@@ -127,7 +97,7 @@ static int load_items(struct loader *l, const char *sql, size_t bytes,
 	for (size_t i = 0; i < n && r >= 0; i++)
 		r = init_items(loader_at(l, i), &items[i], bytes);
 	if (r >= 0)
-		r = ask_all(l, sql, items, take);
+		r = sp_fleet_load_table(l, sql, take);
 	for (size_t i = 0; i < n && r >= 0; i++) {
 		r = sort_items(loader_at(l, i), &items[i]);
 		if (r >= 0)
@@ -141,12 +111,11 @@ static int load_items(struct loader *l, const char *sql, size_t bytes,
 
 /* ---- resident memory ---- */
 
-static int take_rss(struct loader *l, struct items *items,
-		    struct sp_fleet_rows *s)
+static int take_rss(struct loader *l, struct sp_fleet_rows *s)
 {
 	struct sp_rss *to;
 	void *at = NULL;
-	int r = new_item(l, items, s, &at);
+	int r = new_item(l, s, &at);
 
 	if (r < 0)
 		return r;
@@ -191,12 +160,11 @@ static int load_rss(struct loader *l)
 
 /* ---- phases ---- */
 
-static int take_stretch(struct loader *l, struct items *items,
-			struct sp_fleet_rows *s)
+static int take_stretch(struct loader *l, struct sp_fleet_rows *s)
 {
 	struct sp_stretch *to;
 	void *at = NULL;
-	int r = new_item(l, items, s, &at);
+	int r = new_item(l, s, &at);
 	uint64_t start_ns;
 
 	if (r < 0)
@@ -214,7 +182,7 @@ static int take_stretch(struct loader *l, struct items *items,
 		.unsampled_objects = sp_fleet_get(s, 10),
 		.discarded_bytes = sp_fleet_get(s, 11),
 		.slack_bytes = sp_fleet_get(s, 12),
-		.part = items->parts[items->n - 1],
+		.part = l->items->parts[l->items->n - 1],
 	};
 	if (!to->phase)
 		return sp_fleet_load_fail_memory(l);
@@ -269,12 +237,11 @@ static int keep_stretches(struct loader *l, struct items *items)
 	return 0;
 }
 
-static int take_snapshot(struct loader *l, struct items *items,
-			 struct sp_fleet_rows *s)
+static int take_snapshot(struct loader *l, struct sp_fleet_rows *s)
 {
 	struct sp_snapshot *to;
 	void *at = NULL;
-	int r = new_item(l, items, s, &at);
+	int r = new_item(l, s, &at);
 	uint64_t start_ns;
 
 	if (r < 0)
@@ -286,7 +253,7 @@ static int take_snapshot(struct loader *l, struct items *items,
 		.asked_ns = sp_fleet_get(s, 4),
 		.alloc_bytes = sp_fleet_get(s, 5),
 		.alloc_objects = sp_fleet_get(s, 6),
-		.part = items->parts[items->n - 1],
+		.part = l->items->parts[l->items->n - 1],
 	};
 	if (!to->name)
 		return sp_fleet_load_fail_memory(l);

@@ -36,6 +36,7 @@ struct loader {
 	struct numbered *by_process; /* sorted */
 	size_t parts_room, ours_room, places_room, threads_room, groups_room;
 	size_t infos_room;
+	struct items *items; /* of load_times.c, while it reads a table */
 	struct sp_fleet_code code;
 	struct loader *each; /* of a group */
 	size_t n_each;       /* 0: no group */
