@@ -353,9 +353,8 @@ static void write_advice(struct sp_json *json, const struct sp_advice *a)
 
 static void write_json(FILE *out, const struct sp_advice *a)
 {
-	struct sp_json json = {.out = out, .is_first = true};
+	struct sp_json json = sp_json_begin(out);
 
-	sp_json_open(&json, NULL, '{');
 	sp_json_string(&json, "program", a->profile->program);
 	sp_json_double(&json, "seconds", a->seconds);
 	sp_json_u64(&json, "samples", a->samples);
@@ -371,8 +370,7 @@ static void write_json(FILE *out, const struct sp_advice *a)
 		write_advice(&json, a);
 	else
 		sp_json_u64(&json, "try_period_bytes", a->try_bytes);
-	sp_json_close(&json, '}');
-	putc('\n', out);
+	sp_json_end(&json);
 }
 
 /* The periods; none, if there are too few samples to tell. */

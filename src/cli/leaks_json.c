@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 #include "cli/leaks.h"
+#include "report/function_json.h"
 #include "text/json.h"
 #include "text/lack.h"
 #include "text/table.h"
@@ -91,25 +92,12 @@ static void write_verdict(struct sp_json *json, const struct sp_leak_site *s,
 	write_windows(json, "growth", g->growth);
 }
 
-static void write_path(struct sp_json *json, const struct sp_aggregate *a,
-		       const struct sp_leak_site *s)
-{
-	const uint32_t n = s->stack ? s->stack->n_rows : 0;
-
-	sp_json_open(json, "path", '[');
-	for (uint32_t i = 0; i < n; i++)
-		sp_json_string(json, NULL,
-			       sp_aggregate_in_path(a, s->stack, i)->name);
-	sp_json_close(json, ']');
-	sp_json_double(json, "path_share", s->stack_share);
-}
-
 static void write_site(struct sp_json *json, const struct sp_aggregate *a,
 		       const struct sp_leak_site *s)
 {
 	sp_json_open(json, NULL, '{');
 	write_verdict(json, s, 0);
-	write_path(json, a, s);
+	sp_function_json_path(json, a, s->stack, s->stack_share);
 	sp_json_close(json, '}');
 }
 
@@ -119,9 +107,8 @@ void sp_leaks_write_json(FILE *out, const struct sp_aggregate *aggregate,
 	const struct sp_profile *p = aggregate->analysis->profile;
 	const struct sp_leaks *l = sites->leaks;
 	const struct sp_whole whole = sp_whole_of(p);
-	struct sp_json json = {.out = out, .is_first = true};
+	struct sp_json json = sp_json_begin(out);
 
-	sp_json_open(&json, NULL, '{');
 	sp_json_string(&json, "program", p->program);
 	sp_json_u64(&json, "duration_ns", p->duration_ns);
 	sp_json_bool(&json, "running", p->end == SP_PROFILE_END_RUNNING);
@@ -145,8 +132,7 @@ void sp_leaks_write_json(FILE *out, const struct sp_aggregate *aggregate,
 	for (size_t i = 0; i < sites->n_sites; i++)
 		write_site(&json, aggregate, &sites->sites[i]);
 	sp_json_close(&json, ']');
-	sp_json_close(&json, '}');
-	putc('\n', out);
+	sp_json_end(&json);
 }
 
 void sp_leaks_write_csv(FILE *out, const struct sp_leak_sites *sites)

@@ -304,10 +304,9 @@ int sp_baseline_write(FILE *out, const struct sp_side *side,
 		      struct sp_paths *paths, struct sp_error *err)
 {
 	const struct sp_summary *first = side->run[0];
-	struct sp_json json = {.out = out, .is_first = true};
+	struct sp_json json = sp_json_begin(out);
 	int r = 0;
 
-	sp_json_open(&json, NULL, '{');
 	sp_json_string(&json, "schema", "sampleprof-baseline");
 	sp_json_u64(&json, "version", SP_BASELINE_VERSION);
 	sp_json_string(&json, "program", first->program);
@@ -327,8 +326,7 @@ int sp_baseline_write(FILE *out, const struct sp_side *side,
 	sp_json_close(&json, '}');
 	if (!r)
 		r = put_phase_paths(&json, side, paths);
-	sp_json_close(&json, '}');
-	putc('\n', out);
+	sp_json_end(&json);
 	return r < 0 ? sp_error_set(err, r, NULL,
 				    "not enough memory for a baseline")
 		     : 0;

@@ -55,10 +55,8 @@ static void put_finding(struct sp_json *json, const struct sp_finding *f)
 	put_figures(json, f);
 	/* null where nothing could be found */
 	sp_json_double(json, "detectable_growth", f->detectable);
-	if (f->period_needed)
-		sp_json_u64(json, "period_needed_bytes", f->period_needed);
-	else
-		sp_json_null(json, "period_needed_bytes");
+	sp_json_u64_if(json, "period_needed_bytes", f->period_needed != 0,
+		       f->period_needed);
 	if (f->n_tests) {
 		sp_json_u64(json, "functions_compared", f->n_tests);
 		sp_json_u64(json, "functions_beyond", f->n_rejected);
@@ -98,9 +96,8 @@ static void put_amounts(struct sp_json *json, const struct sp_result *r)
 int sp_check_json_write(FILE *out, const struct sp_result *result)
 {
 	const struct sp_check *check = result->check;
-	struct sp_json json = {.out = out, .is_first = true};
+	struct sp_json json = sp_json_begin(out);
 
-	sp_json_open(&json, NULL, '{');
 	sp_json_string(&json, "schema", "sampleprof-check");
 	sp_json_u64(&json, "version", 1);
 	sp_json_string(&json, "verdict", sp_verdict_name(check->verdict));
@@ -131,7 +128,6 @@ int sp_check_json_write(FILE *out, const struct sp_result *result)
 	sp_json_close(&json, ']');
 	put_amounts(&json, result);
 	sp_json_string(&json, "evidence", result->evidence);
-	sp_json_close(&json, '}');
-	putc('\n', out);
+	sp_json_end(&json);
 	return 0;
 }

@@ -78,9 +78,8 @@ static void put_totals(struct sp_json *json, const struct sp_diff *d)
 
 void sp_diff_json_write(FILE *out, const struct sp_diff *d)
 {
-	struct sp_json json = {.out = out, .is_first = true};
+	struct sp_json json = sp_json_begin(out);
 
-	sp_json_open(&json, NULL, '{');
 	put_side(&json, "old", d->old_program, d->n_old, d->old_period_bytes,
 		 &d->old_part);
 	put_side(&json, "new", d->new_program, d->n_new, d->new_period_bytes,
@@ -98,8 +97,7 @@ void sp_diff_json_write(FILE *out, const struct sp_diff *d)
 	put_totals(&json, d);
 	for (size_t i = 0; i < d->n_tables; i++)
 		put_table(&json, &d->tables[i]);
-	sp_json_close(&json, '}');
-	putc('\n', out);
+	sp_json_end(&json);
 }
 
 /* ---- CSV ---- */

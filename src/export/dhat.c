@@ -232,8 +232,7 @@ static void put_document(struct sp_json *json, const struct document *d)
 	for (uint32_t i = 0; i < d->paths.n_texts; i++)
 		sp_json_string(json, NULL, d->paths.texts[i]);
 	sp_json_close(json, ']');
-	sp_json_close(json, '}');
-	putc('\n', json->out);
+	sp_json_end(json);
 }
 
 int sp_export_dhat_write(FILE *out, const struct sp_aggregate *aggregate,

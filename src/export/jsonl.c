@@ -18,12 +18,6 @@ static struct sp_json begin_line(FILE *out, const char *type)
 	return json;
 }
 
-static void end_line(struct sp_json *json)
-{
-	sp_json_close(json, '}');
-	putc('\n', json->out);
-}
-
 static void put_totals(struct sp_json *json, const struct sp_profile *p)
 {
 	const struct sp_whole whole = sp_whole_of(p);
@@ -68,7 +62,7 @@ static void put_header(FILE *out, const struct sp_analysis *a)
 	sp_json_u64(&json, "samples", a->view->all.all.samples);
 	put_totals(&json, p);
 	sp_json_string(&json, "damage", *p->damage ? p->damage : NULL);
-	end_line(&json);
+	sp_json_end(&json);
 }
 
 static void put_threads(FILE *out, const struct sp_profile *p)
@@ -82,7 +76,7 @@ static void put_threads(FILE *out, const struct sp_profile *p)
 		sp_json_u64(&json, "index", thread->index);
 		sp_json_u64(&json, "tid", thread->tid);
 		sp_json_string(&json, "name", name);
-		end_line(&json);
+		sp_json_end(&json);
 	}
 }
 
@@ -99,7 +93,7 @@ static void put_stacks(FILE *out, const struct sp_aggregate *g)
 		sp_json_bool(&json, "caller_only",
 			     stack->flags & SP_STACK_CALLER_ONLY);
 		sp_json_frames_whole(&json, g, stack);
-		end_line(&json);
+		sp_json_end(&json);
 	}
 }
 
@@ -140,7 +134,7 @@ static void put_sample(FILE *out, const struct sp_analysis *a,
 	put_thread(&json, "freed_by", p, s->freed_by);
 	sp_json_string(&json, "entry", sp_entry_name(s->entry));
 	sp_json_u64(&json, "stack", p->stacks[s->stack].id);
-	end_line(&json);
+	sp_json_end(&json);
 }
 
 struct document {

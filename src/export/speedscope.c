@@ -150,8 +150,7 @@ static void put_file(struct writer *w, const struct part *parts, size_t n)
 	for (size_t i = 0; i < n; i++)
 		put_part(w, &parts[i]);
 	sp_json_close(json, ']');
-	sp_json_close(json, '}');
-	putc('\n', json->out);
+	sp_json_end(json);
 }
 
 /* Allocated bytes, and the view; if they are the same, live bytes. */

@@ -151,9 +151,8 @@ void sp_fleet_drawn_json(FILE *out, const struct sp_fleet_drawn *d)
 {
 	const struct sp_profile *p = d->aggregate->analysis->profile;
 	const struct sp_whole whole = sp_whole_of(p);
-	struct sp_json json = {.out = out, .is_first = true};
+	struct sp_json json = sp_json_begin(out);
 
-	sp_json_open(&json, NULL, '{');
 	sp_json_string(&json, "command", p->command);
 	sp_json_u64(&json, "recorded", p->n_parts);
 	sp_json_u64(&json, "draws", d->n_units);
@@ -174,6 +173,5 @@ void sp_fleet_drawn_json(FILE *out, const struct sp_fleet_drawn *d)
 	for (size_t i = 0; i < d->n_rows; i++)
 		put_row(&json, d, &d->rows[i]);
 	sp_json_close(&json, ']');
-	sp_json_close(&json, '}');
-	putc('\n', out);
+	sp_json_end(&json);
 }

@@ -37,3 +37,16 @@ void sp_function_json(struct sp_json *json,
 	sp_json_u64(json, "samples", f->flat.all.samples);
 	sp_json_u64(json, "cum_samples", f->cum.all.samples);
 }
+
+void sp_function_json_path(struct sp_json *json, const struct sp_aggregate *a,
+			   const struct sp_aggregate_stack *stack, double share)
+{
+	const uint32_t n = stack ? stack->n_rows : 0;
+
+	sp_json_open(json, "path", '[');
+	for (uint32_t i = 0; i < n; i++)
+		sp_json_string(json, NULL,
+			       sp_aggregate_in_path(a, stack, i)->name);
+	sp_json_close(json, ']');
+	sp_json_double(json, "path_share", share);
+}

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "report/callers.h"
+#include "report/function_json.h"
 #include "rss/pins.h"
 #include "text/json.h"
 #include "text/lines.h"
@@ -260,14 +261,6 @@ void sp_rss_pins_print(FILE *out, const struct sp_rss_pins *p, uint64_t top)
 
 /* ---- for programs ---- */
 
-static void write_period(struct sp_json *json, uint64_t period_bytes)
-{
-	if (period_bytes)
-		sp_json_u64(json, "needs_period_bytes", period_bytes);
-	else
-		sp_json_null(json, "needs_period_bytes");
-}
-
 static void write_trim(struct sp_json *json, const struct sp_rss_pins *p,
 		       struct sp_interval trim)
 {
@@ -280,8 +273,6 @@ static void write_trim(struct sp_json *json, const struct sp_rss_pins *p,
 static void write_site(struct sp_json *json, const struct sp_rss_pins *p,
 		       const struct sp_rss_pin_site *s)
 {
-	const uint32_t n = s->stack ? s->stack->n_rows : 0;
-
 	sp_json_open(json, NULL, '{');
 	sp_json_string(json, "function", s->function->name);
 	sp_json_string(json, "module", s->function->module);
@@ -290,14 +281,9 @@ static void write_site(struct sp_json *json, const struct sp_rss_pins *p,
 	sp_json_u64(json, "samples", s->samples);
 	sp_json_interval(json, "pinned_bytes", s->pinned);
 	write_trim(json, p, s->trim);
-	write_period(json, s->needs_period_bytes);
-	sp_json_open(json, "path", '[');
-	for (uint32_t i = 0; i < n; i++)
-		sp_json_string(
-			json, NULL,
-			sp_aggregate_in_path(p->aggregate, s->stack, i)->name);
-	sp_json_close(json, ']');
-	sp_json_double(json, "path_share", s->stack_share);
+	sp_json_u64_if(json, "needs_period_bytes", s->needs_period_bytes != 0,
+		       s->needs_period_bytes);
+	sp_function_json_path(json, p->aggregate, s->stack, s->stack_share);
 	sp_json_open(json, "left_by", '[');
 	for (size_t i = 0; i < s->n_left; i++) {
 		sp_json_open_flat(json, NULL, '{');
@@ -318,7 +304,8 @@ static void write_known(struct sp_json *json, const struct sp_rss_pins *p)
 	sp_json_interval(json, "pinned_bytes", p->pinned);
 	write_trim(json, p, p->trim);
 	sp_json_u64(json, "top_bytes", p->top_bytes);
-	write_period(json, p->needs_period_bytes);
+	sp_json_u64_if(json, "needs_period_bytes", p->needs_period_bytes != 0,
+		       p->needs_period_bytes);
 	sp_json_u64(json, "samples", p->samples);
 	sp_json_u64(json, "looked_at", p->looked);
 	sp_json_u64(json, "freed_meanwhile", p->gone);
@@ -327,10 +314,8 @@ static void write_known(struct sp_json *json, const struct sp_rss_pins *p)
 	sp_json_u64(json, "in_no_slab", p->odd);
 	sp_json_u64(json, "without_address", p->unknown);
 	sp_json_bool(json, "is_held_against_total", p->is_held);
-	if (p->free_bytes)
-		sp_json_u64(json, "free_in_holes_bytes", p->free_bytes);
-	else
-		sp_json_null(json, "free_in_holes_bytes");
+	sp_json_u64_if(json, "free_in_holes_bytes", p->free_bytes != 0,
+		       p->free_bytes);
 	sp_json_u64(json, "fast_bytes", p->fast_bytes);
 	sp_json_u64(json, "fast_objects", p->fast_objects);
 	sp_json_u64(json, "cached_objects_max", p->cached_objects_max);

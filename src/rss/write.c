@@ -454,9 +454,8 @@ static void write_allocator(struct sp_json *json, const struct sp_rss_ledger *l)
 void sp_rss_print_json(FILE *out, const struct sp_rss_ledger *l,
 		       const char *absent, double left_out)
 {
-	struct sp_json json = {.out = out, .is_first = true};
+	struct sp_json json = sp_json_begin(out);
 
-	sp_json_open(&json, NULL, '{');
 	sp_json_string(&json, "why", sp_ledger_why_name(l->why));
 	if (l->why != SP_LEDGER_NOW)
 		sp_json_time(&json, "time_ns", l->time_ns);
@@ -501,8 +500,7 @@ void sp_rss_print_json(FILE *out, const struct sp_rss_ledger *l,
 			    sp_text_to_count(left_out));
 		sp_json_close(&json, '}');
 	}
-	sp_json_close(&json, '}');
-	putc('\n', out);
+	sp_json_end(&json);
 }
 
 void sp_rss_print_html(FILE *out, const struct sp_rss_ledger *l)

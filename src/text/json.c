@@ -97,6 +97,20 @@ void sp_json_close(struct sp_json *json, char bracket)
 	json->is_first = false;
 }
 
+struct sp_json sp_json_begin(FILE *out)
+{
+	struct sp_json json = {.out = out, .is_first = true};
+
+	sp_json_open(&json, NULL, '{');
+	return json;
+}
+
+void sp_json_end(struct sp_json *json)
+{
+	sp_json_close(json, '}');
+	putc('\n', json->out);
+}
+
 void sp_json_string(struct sp_json *json, const char *key, const char *text)
 {
 	begin_value(json, key);
@@ -159,6 +173,15 @@ void sp_json_null(struct sp_json *json, const char *key)
 {
 	begin_value(json, key);
 	fputs_unlocked("null", json->out);
+}
+
+void sp_json_u64_if(struct sp_json *json, const char *key, bool is_there,
+		    uint64_t value)
+{
+	if (is_there)
+		sp_json_u64(json, key, value);
+	else
+		sp_json_null(json, key);
 }
 
 void sp_json_time(struct sp_json *json, const char *key, uint64_t ns)

@@ -8,9 +8,10 @@
 #include "stats/estimator.h"
 
 /*
- * A writer that knows where commas and line ends go.  Initialise it with
- * `out` and is_first = true.  While `flat` is not 0, all stays on one line,
- * until the group of that depth is closed.  Write errors stay in the stream.
+ * A writer that knows where commas and line ends go.  Initialise it by
+ * sp_json_begin(), or with `out` and is_first = true.  While `flat` is not 0,
+ * all stays on one line, until the group of that depth is closed.  Write errors
+ * stay in the stream.
  */
 struct sp_json {
 	FILE *out;
@@ -18,6 +19,11 @@ struct sp_json {
 	unsigned int flat;
 	bool is_first; /* in the present object or array */
 };
+
+/* A document that is an object, which is open then; and its end, with that of
+ * the line. */
+struct sp_json sp_json_begin(FILE *out);
+void sp_json_end(struct sp_json *json);
 
 /* Begin an object ('{') or array ('['); `key` is NULL in an array, here and
  * below. */
@@ -32,6 +38,10 @@ void sp_json_string(struct sp_json *json, const char *key, const char *text);
 void sp_json_u64(struct sp_json *json, const char *key, uint64_t value);
 void sp_json_bool(struct sp_json *json, const char *key, bool value);
 void sp_json_null(struct sp_json *json, const char *key);
+
+/* A number that is there, or null. */
+void sp_json_u64_if(struct sp_json *json, const char *key, bool is_there,
+		    uint64_t value);
 
 /* The digits of sp_figure_digits(); null if it is not finite. */
 void sp_json_double(struct sp_json *json, const char *key, double value);

@@ -15,17 +15,10 @@
 static struct sp_json begin_data(FILE *out,
 				 const struct sp_aggregate *aggregate)
 {
-	struct sp_json json = {.out = out, .is_first = true};
+	struct sp_json json = sp_json_begin(out);
 
-	sp_json_open(&json, NULL, '{');
 	sp_view_json_head(&json, aggregate);
 	return json;
-}
-
-static void end_data(struct sp_json *json)
-{
-	sp_json_close(json, '}');
-	putc('\n', json->out);
 }
 
 /* The columns that identify a function, or other row. */
@@ -124,7 +117,7 @@ static void put_tree(FILE *out, const struct sp_aggregate *aggregate,
 	for (size_t i = 0; i < tree->n_nodes; i++)
 		put_node(&json, aggregate, &tree->nodes[i]);
 	sp_json_close(&json, ']');
-	end_data(&json);
+	sp_json_end(&json);
 }
 
 int sp_view_data_tree(FILE *out, const struct sp_aggregate *aggregate,
@@ -188,7 +181,7 @@ static void put_peek(FILE *out, const struct sp_aggregate *a,
 		sp_json_close(&json, '}');
 	}
 	sp_json_close(&json, ']');
-	end_data(&json);
+	sp_json_end(&json);
 }
 
 static void put_edges_csv(FILE *out, const struct sp_aggregate *a,
@@ -274,7 +267,7 @@ void sp_view_data_list(FILE *out, const struct sp_aggregate *functions,
 	for (size_t i = 0; i < listings->n_listings; i++)
 		put_listing(&json, functions, &listings->listings[i]);
 	sp_json_close(&json, ']');
-	end_data(&json);
+	sp_json_end(&json);
 }
 
 /* ---- traces ---- */
@@ -307,7 +300,7 @@ int sp_view_data_traces(FILE *out, const struct sp_aggregate *a, size_t n_max,
 		sp_json_close(&json, '}');
 	}
 	sp_json_close(&json, ']');
-	end_data(&json);
+	sp_json_end(&json);
 	sp_json_frames_free(frames);
 	return 0;
 }
@@ -375,7 +368,7 @@ void sp_view_data_stats(FILE *out, struct sp_aggregate *a,
 	put_sizes(&json, a->analysis);
 	put_top(&json, "top_bytes", a, SP_AGGREGATE_BY_FLAT, n_max);
 	put_top(&json, "top_objects", a, SP_AGGREGATE_BY_COUNT, n_max);
-	end_data(&json);
+	sp_json_end(&json);
 }
 
 /* ---- threads ---- */

@@ -263,7 +263,7 @@ static void put_timeline(struct sp_json *json, const struct document *d)
 		sp_json_u64(json, "samples", point->samples);
 		sp_json_interval(json, "live_bytes", point->live_bytes);
 		sp_json_interval(json, "live_objects", point->live_objects);
-		sp_view_json_limit(json, "rss_bytes", rss, has_rss);
+		sp_json_u64_if(json, "rss_bytes", has_rss, rss);
 		sp_json_close(json, '}');
 	}
 	sp_json_close(json, ']');
@@ -286,8 +286,7 @@ static void put_limit(struct sp_json *json, const struct sp_profile *p)
 {
 	const uint64_t limit = sp_profile_memory_limit(p);
 
-	sp_view_json_limit(json, "memory_limit_bytes", limit,
-			   limit != SP_NEVER);
+	sp_json_u64_if(json, "memory_limit_bytes", limit != SP_NEVER, limit);
 	sp_json_bool(json, "is_killed_for_memory",
 		     sp_profile_is_killed_for_memory(p));
 }
@@ -332,8 +331,7 @@ static void put_document(struct sp_json *json, const struct document *d)
 	put_limit(json, p);
 	put_rss(json, p);
 	sp_view_phases_json(json, g->analysis, d->phases);
-	sp_json_close(json, '}');
-	putc('\n', json->out);
+	sp_json_end(json);
 }
 
 static int prepare_document(struct document *d, unsigned int version,

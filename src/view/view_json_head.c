@@ -53,16 +53,6 @@ void sp_view_json_objects(struct sp_json *json, const char *key,
 	sp_json_interval(json, key, sp_estimate_objects(how, sums));
 }
 
-/* A limit that is there, or null. */
-void sp_view_json_limit(struct sp_json *json, const char *key, uint64_t value,
-			bool is_there)
-{
-	if (is_there)
-		sp_json_u64(json, key, value);
-	else
-		sp_json_null(json, key);
-}
-
 /* Another moment that may be the peak, or null. */
 static void put_other_peak(struct sp_json *json, const struct sp_peak *peak)
 {
@@ -253,15 +243,15 @@ static void put_selection(struct sp_json *json, const struct sp_analysis *a)
 	sp_json_u64(json, "from_ns", s->from_ns);
 	sp_json_time(json, "to_ns", s->to_ns);
 	sp_json_time(json, "at_ns", has_moment ? s->at_ns : SP_NEVER);
-	sp_view_json_limit(json, "tail_ns", s->tail_ns, is_leaks);
+	sp_json_u64_if(json, "tail_ns", is_leaks, s->tail_ns);
 	sp_json_time(json, "within_bytes",
 		     is_temporary ? s->within_bytes : SP_NEVER);
 	sp_json_time(json, "within_ns", is_temporary ? s->within_ns : SP_NEVER);
-	sp_view_json_limit(json, "min_size_bytes", s->min_size_bytes,
-			   s->min_size_bytes > 1);
-	sp_view_json_limit(json, "max_size_bytes", s->max_size_bytes,
-			   s->max_size_bytes != UINT64_MAX);
-	sp_view_json_limit(json, "thread", s->thread, s->thread != 0);
+	sp_json_u64_if(json, "min_size_bytes", s->min_size_bytes > 1,
+		       s->min_size_bytes);
+	sp_json_u64_if(json, "max_size_bytes", s->max_size_bytes != UINT64_MAX,
+		       s->max_size_bytes);
+	sp_json_u64_if(json, "thread", s->thread != 0, s->thread);
 	sp_json_string(json, "phase", s->phase);
 	sp_json_close(json, '}');
 }

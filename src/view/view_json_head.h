@@ -25,7 +25,3 @@ void sp_view_json_objects(struct sp_json *json, const char *key,
 
 /* The patterns by their options' names under "filter", or null. */
 void sp_view_json_filter(struct sp_json *json, const struct sp_filter *filter);
-
-/* A limit, or null if there is none. */
-void sp_view_json_limit(struct sp_json *json, const char *key, uint64_t value,
-			bool is_there);
