@@ -174,7 +174,7 @@ struct experiment {
 static void one_pair(struct experiment *e, const struct sp_limits *limits)
 {
 	struct sp_summary *old[RUNS], *new[RUNS];
-	struct sp_paths paths = {0};
+	FREED_BY(sp_paths_done) struct sp_paths paths = {0};
 	struct sp_pair pair = {.paths = &paths};
 	struct sp_check *check;
 	struct sp_error err;
@@ -197,19 +197,17 @@ static void one_pair(struct experiment *e, const struct sp_limits *limits)
 		sp_summary_free(old[i]);
 	for (size_t i = 0; i < pair.new.n; i++)
 		sp_summary_free(new[i]);
-	sp_paths_done(&paths);
 }
 
 static void run(struct experiment *e)
 {
-	struct sp_limits limits = {0};
+	FREED_BY(sp_limits_done) struct sp_limits limits = {0};
 	struct sp_error err;
 
 	for (int i = 0; i < 3 && e->limits[i]; i++)
 		assert_int_equal(sp_limits_add(&limits, e->limits[i], &err), 0);
 	for (unsigned int i = 0; i < pairs; i++)
 		one_pair(e, &limits);
-	sp_limits_done(&limits);
 }
 
 /* n p0 and 4.8 standard deviations, and 3 for the skewness of rare ones. */
@@ -473,10 +471,10 @@ static void one_discovery(const struct program *old_program,
 	const struct sp_match_test test = {.both_ways = true, .rate = 0.05};
 	const struct sp_run_noise noise = {0};
 	struct sp_summary *old, *new;
-	struct sp_paths paths = {0};
+	FREED_BY(sp_paths_done) struct sp_paths paths = {0};
 	struct sp_pair pair = {.paths = &paths};
-	struct sp_match_row *rows;
-	struct sp_keys keys;
+	FREED struct sp_match_row *rows;
+	FREED_BY(sp_keys_done) struct sp_keys keys;
 	size_t n, n_tested;
 	double p[SITES], threshold;
 
@@ -491,11 +489,8 @@ static void one_discovery(const struct program *old_program,
 	assert_int_equal(sp_false_discovery(p, n, test.rate, &threshold), 0);
 	look(rows, p, n, threshold, &paths, &found[ALL]);
 	look(rows, p, n, test.rate, &paths, &found[NO_E31]);
-	free(rows);
-	sp_keys_done(&keys);
 	sp_summary_free(old);
 	sp_summary_free(new);
-	sp_paths_done(&paths);
 }
 
 /* Every twentieth function has four times as much, and four periods more. */

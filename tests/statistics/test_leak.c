@@ -373,7 +373,7 @@ static void judge(unsigned int from, unsigned int to, double n,
 {
 	static struct sp_stack stacks[KINDS + 1];
 	uint32_t rows[KINDS + 1];
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 	struct sp_leaks *leaks;
 
 	live_profile_init(&live, PERIOD, RUN_NS);
@@ -403,7 +403,6 @@ static void judge(unsigned int from, unsigned int to, double n,
 		out->longer[seed] = row->longer;
 	}
 	sp_leaks_free(leaks);
-	live_profile_free(&live);
 }
 
 static struct outcome *run_all(double n)

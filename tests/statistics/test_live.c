@@ -284,7 +284,7 @@ static void run(const struct program *program, enum mutant mutant,
 		(double)program->size_bytes /
 		sp_inclusion_probability(program->size_bytes, PERIOD);
 	double sum = 0, squares = 0, raw = 0, mean, error, most, least;
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 	struct sp_rng rng;
 
 	*r = (struct result){.peak = 0};
@@ -313,7 +313,6 @@ static void run(const struct program *program, enum mutant mutant,
 	least = program->shape == RANDOM ? 0.9 : 1 - weight / h.peak_bytes;
 	r->z_high = (mean - most) / error;
 	r->z_low = (mean - least) / error;
-	live_profile_free(&live);
 }
 
 TEST(programs)

@@ -150,7 +150,7 @@ static bool is_promised(const struct cell *c, const struct sp_finding *f)
 static void one_pair(struct cell *c, const struct sp_limits *limits)
 {
 	struct sp_summary *runs[2][RUNS];
-	struct sp_paths paths = {0};
+	FREED_BY(sp_paths_done) struct sp_paths paths = {0};
 	struct sp_pair pair = {.old = {runs[0], c->runs[0]},
 			       .new = {runs[1], c->runs[1]},
 			       .paths = &paths};
@@ -173,7 +173,6 @@ static void one_pair(struct cell *c, const struct sp_limits *limits)
 	for (int s = 0; s < 2; s++)
 		for (unsigned int i = 0; i < c->runs[s]; i++)
 			sp_summary_free(runs[s][i]);
-	sp_paths_done(&paths);
 }
 
 /* n p and 5.4 standard deviations, and 3 for the skewness of rare ones. */
@@ -296,7 +295,7 @@ struct view_cell {
 static void one_view_pair(struct view_cell *c, const struct sp_limits *limits)
 {
 	struct sp_summary *runs[2][RUNS];
-	struct sp_paths paths = {0};
+	FREED_BY(sp_paths_done) struct sp_paths paths = {0};
 	struct sp_pair pair = {.old = {runs[0], c->runs[0]},
 			       .new = {runs[1], c->runs[1]},
 			       .paths = &paths};
@@ -328,7 +327,6 @@ static void one_view_pair(struct view_cell *c, const struct sp_limits *limits)
 	for (int s = 0; s < 2; s++)
 		for (unsigned int i = 0; i < c->runs[s]; i++)
 			sp_summary_free(runs[s][i]);
-	sp_paths_done(&paths);
 }
 
 static void run_view(struct view_cell *c)

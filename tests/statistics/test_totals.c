@@ -364,7 +364,7 @@ TEST(rare_functions)
 TEST(sums)
 {
 	const struct program *p = &programs[FORTY];
-	struct sp_population population;
+	FREED_BY(sp_population_free) struct sp_population population;
 	const struct sp_estimation how = {SP_METHOD_P3T, 0.95, &population, 0};
 	struct world w;
 	struct sp_rng rng;
@@ -396,7 +396,6 @@ TEST(sums)
 			       bytes);
 		assert_true(fabs(bytes - 1) <= 1e-9);
 	}
-	sp_population_free(&population);
 }
 
 /* Two sites share a class of three periods and have `samples` each; there is a

@@ -49,6 +49,21 @@ static inline void end_of_test(void)
 	}
 }
 
+/* Where the block of such a variable ends, what it has is freed, or done with
+ *by that function:
+ *
+ *	FREED char *text = text_of(page);
+ *	FREED_BY(model_done) struct model m;
+ *
+ * A test that has failed does not get there. */
+#define FREED_BY(done) __attribute__((cleanup(done)))
+#define FREED          FREED_BY(free_at)
+
+static inline void free_at(void *variable)
+{
+	free(*(void **)variable);
+}
+
 /* What takes longer hangs, also where many others want the processor: for
  * alarm(). */
 #define HUNG_S 200

@@ -451,7 +451,7 @@ static void check_frees(const struct sp_profile *p)
 static void check_totals(const struct sp_profile *p)
 {
 	uint64_t objects = AFTER_END * THREADS * LIVES, bytes = 7 * objects;
-	uint64_t *samples = calloc(p->n_thread_infos, sizeof(*samples));
+	FREED uint64_t *samples = calloc(p->n_thread_infos, sizeof(*samples));
 
 	assert_non_null(samples);
 	for (size_t i = 0; i < p->n_samples; i++)
@@ -473,7 +473,6 @@ static void check_totals(const struct sp_profile *p)
 		assert_int_equal(t->exact_alloc_objects,
 				 lives[t->index].objects);
 	}
-	free(samples);
 }
 
 static struct sp_profile *load_ended(void)

@@ -44,7 +44,7 @@ TEST_BETWEEN(every_slot, NULL, agent_fixture_teardown)
 {
 	const char *path = agent_fixture_open(8 << 20);
 	struct sp_lane *lane = take_lane();
-	struct sp_size_counts *classes = fresh();
+	FREED struct sp_size_counts *classes = fresh();
 	static char text[3000];
 	struct sp_class_page page;
 
@@ -70,13 +70,12 @@ TEST_BETWEEN(every_slot, NULL, agent_fixture_teardown)
 	}
 	assert_null(sp_writer_class_pages(SP_FORMAT_SLOTS));
 	assert_true(agent_fixture_losses() == 0);
-	free(classes);
 }
 
 /* One file's pages are not another's. */
 TEST_BETWEEN(next_file, NULL, agent_fixture_teardown)
 {
-	struct sp_size_counts *classes = fresh();
+	FREED struct sp_size_counts *classes = fresh();
 	struct sp_class_page page;
 	const char *path;
 
@@ -91,7 +90,6 @@ TEST_BETWEEN(next_file, NULL, agent_fixture_teardown)
 	sp_size_counts_write(classes, FIXTURE_FILE_ID, 1, 1,
 			     sp_writer_class_pages(1));
 	assert_true(agent_fixture_read_classes(path, 1, &page));
-	free(classes);
 }
 
 /* No chunk left: a loss each time, and records go on. */
@@ -139,7 +137,7 @@ static void run_child(struct sp_size_counts *classes, uint8_t *pages)
 TEST_BETWEEN(fork, NULL, agent_fixture_teardown)
 {
 	char path[1024];
-	struct sp_size_counts *classes = fresh();
+	FREED struct sp_size_counts *classes = fresh();
 	struct sp_class_page page;
 	uint8_t *pages;
 	pid_t child;
@@ -159,7 +157,6 @@ TEST_BETWEEN(fork, NULL, agent_fixture_teardown)
 	assert_true(agent_fixture_read_classes(path, 1, &page));
 	assert_int_equal(page.seq, 2);
 	assert_int_equal(page.alloc_objects, 7);
-	free(classes);
 }
 
 TEST_MAIN(agent_fixture_begin, agent_fixture_end)

@@ -281,7 +281,7 @@ TEST(behind_call)
 /* Any bytes as code: nothing beyond them is read. */
 TEST(damaged)
 {
-	uint8_t *bytes = malloc(64);
+	FREED uint8_t *bytes = malloc(64);
 	uint32_t random = 1;
 	struct sp_cfi_rule rule;
 	const unsigned int rounds =
@@ -300,7 +300,6 @@ TEST(damaged)
 				   (uintptr_t)bytes, (uintptr_t)bytes + 63,
 				   round & 1, &rule);
 	}
-	free(bytes);
 }
 
 TEST_MAIN(installed_begin, NULL)

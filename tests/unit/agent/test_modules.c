@@ -256,7 +256,7 @@ TEST(many_others)
  * found again by the loader's. */
 TEST(relative_name)
 {
-	char *cwd = getcwd(NULL, 0);
+	FREED char *cwd = getcwd(NULL, 0);
 	char expected[4096];
 	struct sp_module_entry *e;
 	uintptr_t pc;
@@ -276,7 +276,6 @@ TEST(relative_name)
 	assert_ptr_equal(e->path, e->name);
 	dlclose(handle);
 	assert_int_equal(chdir(cwd), 0);
-	free(cwd);
 }
 
 static int begin(void **state)

@@ -76,7 +76,7 @@ static void count(struct sp_size_counts *classes, struct model *m, uint64_t n)
 /* Every small size, and both sides of every boundary. */
 TEST(sizes)
 {
-	struct sp_size_counts *classes = fresh();
+	FREED struct sp_size_counts *classes = fresh();
 	struct model m = {0};
 
 	for (uint64_t n = 0; n <= 3000; n++) {
@@ -90,12 +90,11 @@ TEST(sizes)
 			count(classes, &m, upper[c] + 1);
 		check_sum(classes, &m);
 	}
-	free(classes);
 }
 
 TEST(random)
 {
-	struct sp_size_counts *classes = fresh();
+	FREED struct sp_size_counts *classes = fresh();
 	struct model m = {0};
 	struct sp_rng rng;
 
@@ -106,7 +105,6 @@ TEST(random)
 		count(classes, &m, v >> 16 >> (v & 47));
 	}
 	check_sum(classes, &m);
-	free(classes);
 }
 
 static void *void_of_thread(void *arg)
@@ -171,7 +169,7 @@ TEST(write)
 {
 	static _Alignas(8) uint8_t pair[2][SP_FORMAT_PAGE_BYTES];
 	static uint8_t before[SP_FORMAT_PAGE_BYTES];
-	struct sp_size_counts *classes = fresh();
+	FREED struct sp_size_counts *classes = fresh();
 	struct model m = {0};
 
 	for (uint64_t seq = 1; seq <= 8; seq++) {
@@ -187,7 +185,6 @@ TEST(write)
 		assert_true(page->seq == seq && page->slot == 17);
 		assert_memory_equal(page->classes, m.totals, sizeof(m.totals));
 	}
-	free(classes);
 }
 
 /* A copy in which some counters are newer than the sums does not look whole. */
@@ -195,7 +192,7 @@ TEST(torn)
 {
 	static _Alignas(8) uint8_t old[2][SP_FORMAT_PAGE_BYTES];
 	static _Alignas(8) uint8_t new[2][SP_FORMAT_PAGE_BYTES];
-	struct sp_size_counts *classes = fresh();
+	FREED struct sp_size_counts *classes = fresh();
 	struct model m = {0};
 
 	for (uint64_t n = 0; n < 100000; n += 7)
@@ -217,7 +214,6 @@ TEST(torn)
 		memcpy(old[0] + at - 8, new[0] + at - 8, 8);
 	}
 	assert_true(is_whole((const struct sp_class_page *)old[0]));
-	free(classes);
 }
 
 TEST_MAIN(make_upper, NULL)

@@ -59,7 +59,7 @@ TEST(varint_cut_short)
 
 	for (size_t have = 0; have < n; have++) {
 		/* Of exactly that size, for AddressSanitizer. */
-		uint8_t *exact = malloc(have);
+		FREED uint8_t *exact = malloc(have);
 		struct sp_slice s = {exact, exact + have, false};
 
 		if (have)
@@ -68,7 +68,6 @@ TEST(varint_cut_short)
 		assert_true(s.failed);
 		assert_int_equal(sp_slice_u8(&s), 0);
 		assert_null(sp_slice_take(&s, 0));
-		free(exact);
 	}
 }
 

@@ -32,7 +32,7 @@ TEST(empty)
 /* Ids from `draw`, each compared with the list before and after. */
 static void check_against_list(uint32_t (*draw)(struct sp_rng *rng, size_t i))
 {
-	struct sp_idmap map = {0};
+	FREED_BY(sp_idmap_done) struct sp_idmap map = {0};
 	struct sp_rng rng;
 	size_t n = 0;
 
@@ -53,7 +53,6 @@ static void check_against_list(uint32_t (*draw)(struct sp_rng *rng, size_t i))
 	assert_int_equal(map.n_ids, ENTRIES);
 	assert_true(map.index.n_cells <= 4 * ENTRIES);
 	assert_true(map.n_small <= 4 * ENTRIES);
-	sp_idmap_done(&map);
 }
 
 static uint32_t draw_any(struct sp_rng *rng, size_t i)

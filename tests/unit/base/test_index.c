@@ -87,7 +87,7 @@ TEST(beside_list)
 /* Growing keeps each one once: a hash gives as many positions as it has. */
 TEST(each_once)
 {
-	struct sp_index index = {0};
+	FREED_BY(sp_index_done) struct sp_index index = {0};
 	struct sp_index_probe probe;
 	size_t seen = 0;
 
@@ -104,7 +104,6 @@ TEST(each_once)
 			seen += probe.position % 3 == h;
 	}
 	assert_int_equal(seen, ENTRIES);
-	sp_index_done(&index);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -25,7 +25,7 @@ TEST(like_a_list)
 		char bytes[8];
 		size_t n;
 	} list[STRINGS];
-	struct sp_intern in = {0};
+	FREED_BY(sp_intern_done) struct sp_intern in = {0};
 	struct sp_rng rng;
 	uint32_t n_list = 0, number;
 
@@ -58,13 +58,12 @@ TEST(like_a_list)
 		assert_int_equal(bytes[list[i].n], '\0');
 		assert_int_equal((uintptr_t)bytes % alignof(uint64_t), 0);
 	}
-	sp_intern_done(&in);
 }
 
 TEST(long)
 {
 	static char bytes[100000];
-	struct sp_intern in = {0};
+	FREED_BY(sp_intern_done) struct sp_intern in = {0};
 	uint32_t number;
 
 	memset(bytes, 'x', sizeof(bytes));
@@ -75,7 +74,6 @@ TEST(long)
 	}
 	for (uint32_t i = 0; i < 50; i++)
 		assert_int_equal(strlen(sp_intern_bytes(&in, i)), 99950 + i);
-	sp_intern_done(&in);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -45,7 +45,7 @@ TEST(xoshiro256pp)
 TEST(streams_do_not_overlap)
 {
 	size_t n = 64 * 64 * 64, at = 0;
-	uint64_t *all = malloc(n * sizeof(*all));
+	FREED uint64_t *all = malloc(n * sizeof(*all));
 
 	assert_non_null(all);
 	for (uint64_t seed = 0; seed < 64; seed++) {
@@ -60,7 +60,6 @@ TEST(streams_do_not_overlap)
 	qsort(all, n, sizeof(*all), sp_array_compare_u64);
 	for (size_t i = 1; i < n; i++)
 		assert_true(all[i] != all[i - 1]);
-	free(all);
 }
 
 TEST(repeatable)

@@ -39,10 +39,9 @@ static char *next_text(const char *path, const char *arguments, const char *why)
 static void prints(const char *path, const char *arguments, const char *why,
 		   const char *want)
 {
-	char *got = next_text(path, arguments, why);
+	FREED char *got = next_text(path, arguments, why);
 
 	assert_string_equal(got, want);
-	free(got);
 }
 
 /* As the shell takes it, with the options that choose the same samples. */

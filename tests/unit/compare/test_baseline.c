@@ -75,7 +75,7 @@ static void free_runs(struct sp_summary **runs, size_t n)
 
 TEST(round_trip)
 {
-	struct sp_paths paths = {0}, again = {0};
+	FREED_BY(sp_paths_done) struct sp_paths paths = {0}, again = {0};
 	struct sp_summary *runs[] = {run_of(&paths, 5), run_of(&paths, 0),
 				     run_of(&paths, 900)};
 	struct sp_side side = {runs, 3}, back;
@@ -109,8 +109,6 @@ TEST(round_trip)
 	free_runs(runs, 3);
 	free_runs(back.run, back.n);
 	free(back.run);
-	sp_paths_done(&paths);
-	sp_paths_done(&again);
 }
 
 /* Rows of the peak are measured, or known. */
@@ -120,7 +118,8 @@ TEST(peak_rows)
 	static const uint64_t sizes[] = {1, 3, 100, 3 * R};
 
 	for (size_t i = 0; i < 2 * sizeof(sizes) / sizeof(*sizes); i++) {
-		struct sp_paths paths = {0}, again = {0};
+		FREED_BY(sp_paths_done) struct sp_paths paths = {0};
+		FREED_BY(sp_paths_done) struct sp_paths again = {0};
 		struct sp_summary *run = run_of(&paths, 9);
 		struct sp_side side = {&run, 1}, back;
 		struct sp_acc acc;
@@ -143,8 +142,6 @@ TEST(peak_rows)
 		free_runs(back.run, back.n);
 		free(back.run);
 		sp_summary_free(run);
-		sp_paths_done(&paths);
-		sp_paths_done(&again);
 	}
 }
 
@@ -153,7 +150,7 @@ TEST(peak_rows)
 TEST(rows_held_against_totals)
 {
 	static const struct sp_law_used law;
-	struct sp_paths paths = {0}, again = {0};
+	FREED_BY(sp_paths_done) struct sp_paths paths = {0}, again = {0};
 	struct sp_summary *run = run_of(&paths, 9);
 	struct sp_side side = {&run, 1}, back;
 	struct sp_acc one;
@@ -175,14 +172,12 @@ TEST(rows_held_against_totals)
 	free_runs(back.run, back.n);
 	free(back.run);
 	sp_summary_free(run);
-	sp_paths_done(&paths);
-	sp_paths_done(&again);
 }
 
 /* Of very many paths those with fewest bytes lose their callers, no bytes. */
 TEST(folding)
 {
-	struct sp_paths paths = {0}, again = {0};
+	FREED_BY(sp_paths_done) struct sp_paths paths = {0}, again = {0};
 	struct sp_summary *run = gate_run_new(R);
 	struct sp_side side = {&run, 1}, back;
 	const struct sp_acc few = gate_samples(1, 100, R);
@@ -212,8 +207,6 @@ TEST(folding)
 	free_runs(back.run, back.n);
 	free(back.run);
 	sp_summary_free(run);
-	sp_paths_done(&paths);
-	sp_paths_done(&again);
 }
 
 static const char good[] =
@@ -238,7 +231,7 @@ static char *changed(const char *part, const char *by)
 
 TEST(hand_made)
 {
-	struct sp_paths paths = {0};
+	FREED_BY(sp_paths_done) struct sp_paths paths = {0};
 	struct sp_side back;
 
 	assert_int_equal(read_text(good, &paths, &back.run, &back.n), 0);
@@ -246,7 +239,6 @@ TEST(hand_made)
 	assert_false(back.run[0]->has_rows[SP_VIEW_LIVE]);
 	free_runs(back.run, back.n);
 	free(back.run);
-	sp_paths_done(&paths);
 }
 
 #define NOTHING "{\"value\": 0, \"lo\": 0, \"hi\": 0}"
@@ -344,8 +336,8 @@ static const struct {
 TEST(refusals)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char *text = changed(cases[i].part, cases[i].by);
-		struct sp_paths paths = {0};
+		FREED char *text = changed(cases[i].part, cases[i].by);
+		FREED_BY(sp_paths_done) struct sp_paths paths = {0};
 		struct sp_side back;
 
 		assert_int_equal(read_text(text, &paths, &back.run, &back.n),
@@ -353,8 +345,6 @@ TEST(refusals)
 		if (!strstr(error.message, cases[i].message))
 			fail_msg("%s: \"%s\" expected, not \"%s\"", text,
 				 cases[i].message, error.message);
-		sp_paths_done(&paths);
-		free(text);
 	}
 }
 
@@ -366,7 +356,7 @@ TEST(damage)
 
 	for (size_t at = 0; at + 1 < sizeof(good); at++)
 		for (size_t k = 0; k < sizeof(bytes); k++) {
-			struct sp_paths paths = {0};
+			FREED_BY(sp_paths_done) struct sp_paths paths = {0};
 			struct sp_side back;
 
 			memcpy(text, good, sizeof(good));
@@ -377,7 +367,6 @@ TEST(damage)
 			} else {
 				assert_true(error.message[0]);
 			}
-			sp_paths_done(&paths);
 		}
 }
 

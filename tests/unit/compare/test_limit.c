@@ -20,12 +20,11 @@ static void good(struct sp_limits *limits, const char *text)
 
 static void refused(const char *text, const char *message)
 {
-	struct sp_limits limits = {0};
+	FREED_BY(sp_limits_done) struct sp_limits limits = {0};
 
 	assert_int_equal(sp_limits_add(&limits, text, &error), -EINVAL);
 	assert_has(error.message, message);
 	assert_int_equal(limits.n, 0);
-	sp_limits_done(&limits);
 }
 
 TEST(bounds)

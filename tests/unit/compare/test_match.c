@@ -155,9 +155,9 @@ static bool is_cum(const size_t *words, size_t n, const void *row)
 /* Every name that has samples has a row: the sum of flat ones is all. */
 static void check_functions(struct scene *s, bool cum)
 {
-	struct sp_match_row *rows;
+	FREED struct sp_match_row *rows;
 	uint64_t sum = 0, all = 0;
-	struct sp_keys keys;
+	FREED_BY(sp_keys_done) struct sp_keys keys;
 	size_t n;
 
 	assert_int_equal(
@@ -174,8 +174,6 @@ static void check_functions(struct scene *s, bool cum)
 		all += s->samples[at];
 	if (!cum)
 		assert_int_equal(sum, all);
-	free(rows);
-	sp_keys_done(&keys);
 }
 
 TEST(functions)
@@ -199,9 +197,9 @@ TEST(modules)
 
 	for (int round = 0; round < 50; round++) {
 		struct scene *s = scene_new();
-		struct sp_match_row *rows;
-		struct sp_keys keys;
-		uint32_t *as;
+		FREED struct sp_match_row *rows;
+		FREED_BY(sp_keys_done) struct sp_keys keys;
+		FREED uint32_t *as;
 		size_t n;
 
 		assert_int_equal(sp_keys_modules(&s->paths, &as), 0);
@@ -218,9 +216,6 @@ TEST(modules)
 			assert_true(m < 3);
 			assert_row(s, &rows[i], as_word, is_cum, &words[m]);
 		}
-		free(rows);
-		sp_keys_done(&keys);
-		free(as);
 		scene_free(s);
 	}
 }
@@ -269,8 +264,8 @@ TEST(tree)
 {
 	for (int round = 0; round < 50; round++) {
 		struct scene *s = scene_new();
-		struct sp_match_row *rows;
-		struct sp_keys keys;
+		FREED struct sp_match_row *rows;
+		FREED_BY(sp_keys_done) struct sp_keys keys;
 		size_t n;
 
 		assert_int_equal(sp_keys_tree(&s->paths, NULL, &keys), 0);
@@ -285,8 +280,6 @@ TEST(tree)
 			read_place(s, &keys, rows[i].key, &place);
 			assert_row(s, &rows[i], NULL, is_in_place, &place);
 		}
-		free(rows);
-		sp_keys_done(&keys);
 		scene_free(s);
 	}
 }
@@ -322,8 +315,8 @@ TEST(edges)
 	for (int round = 0; round < 50; round++) {
 		struct scene *s = scene_new();
 		bool wants[N_NAMES + 1] = {0};
-		struct sp_match_row *rows;
-		struct sp_keys keys;
+		FREED struct sp_match_row *rows;
+		FREED_BY(sp_keys_done) struct sp_keys keys;
 		size_t n;
 
 		for (uint32_t i = 0; i < s->paths.frames.n_entries; i++)
@@ -343,8 +336,6 @@ TEST(edges)
 			assert_true(wants[said.of]);
 			assert_row(s, &rows[i], NULL, is_on_edge, &edge);
 		}
-		free(rows);
-		sp_keys_done(&keys);
 		scene_free(s);
 	}
 }

@@ -146,8 +146,8 @@ TEST(model)
 				.is_down = below(2),
 				.p = 0.05};
 			const size_t n = s->moved.n_paths;
-			bool *changed = calloc(n + 1, sizeof(*changed));
-			uint32_t *at = calloc(n + 1, sizeof(*at));
+			FREED bool *changed = calloc(n + 1, sizeof(*changed));
+			FREED uint32_t *at = calloc(n + 1, sizeof(*at));
 			struct sp_path_list list = {at, 0};
 			bool is_alone;
 			int r;
@@ -165,8 +165,6 @@ TEST(model)
 			n_real += !is_alone && r;
 			n_moved += !is_alone && !r;
 			n_alone += is_alone;
-			free(changed);
-			free(at);
 		}
 		scene_free(s);
 	}

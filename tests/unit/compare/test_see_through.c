@@ -166,7 +166,7 @@ static void assert_rows(const struct sp_paths *paths,
 TEST(random_against_model)
 {
 	static struct model m;
-	struct sp_paths paths = {0};
+	FREED_BY(sp_paths_done) struct sp_paths paths = {0};
 	const struct sp_path_rows *whole;
 	struct sp_summary *run;
 	struct sp_rng rng;
@@ -184,7 +184,6 @@ TEST(random_against_model)
 	whole = sp_summary_whole(run, SP_VIEW_ALLOC, NULL);
 	assert_int_equal(whole->n, n_whole);
 	sp_summary_free(run);
-	sp_paths_done(&paths);
 }
 
 /* A baseline has all frames, and so it fits either way to look at a run. */
@@ -194,7 +193,7 @@ TEST(baseline)
 	static struct memfile file;
 	static char *text;
 	static size_t size;
-	struct sp_paths paths = {0}, others = {0};
+	FREED_BY(sp_paths_done) struct sp_paths paths = {0}, others = {0};
 	struct sp_summary *run, **runs;
 	struct sp_side side = {&run, 1};
 	struct sp_rng rng;
@@ -223,8 +222,6 @@ TEST(baseline)
 	sp_summary_free(run);
 	memfile_close(&file);
 	free(text);
-	sp_paths_done(&paths);
-	sp_paths_done(&others);
 }
 
 static void check_flat(struct sp_paths *paths, size_t expected,
@@ -280,7 +277,7 @@ TEST(folded_baseline)
 {
 	static char *text;
 	static size_t size;
-	struct sp_paths paths = {0};
+	FREED_BY(sp_paths_done) struct sp_paths paths = {0};
 	struct sp_summary *run = gate_run_new(R);
 	struct sp_path_rows *rows = &run->rows[SP_VIEW_ALLOC];
 	struct sp_side side = {&run, 1};
@@ -312,7 +309,6 @@ TEST(folded_baseline)
 		strstr(text, "[\"zmalloc\", \"f\", \"[other callers]\"]"));
 	free(text);
 	sp_summary_free(run);
-	sp_paths_done(&paths);
 }
 
 TEST_MAIN(NULL, NULL)

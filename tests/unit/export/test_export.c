@@ -80,7 +80,7 @@ TEST(seed)
 
 TEST(help)
 {
-	char *text = NULL;
+	FREED char *text = NULL;
 	size_t n;
 	FILE *out = open_memstream(&text, &n);
 
@@ -93,7 +93,6 @@ TEST(help)
 		assert_has(line_with(text, f->what), f->name);
 		assert_true(strlen(line_with(text, f->what)) <= 80);
 	}
-	free(text);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -16,10 +16,10 @@ static int setup(void **state)
 static void assert_text(struct fixture *x, bool of_objects, const char *want)
 {
 	const struct sp_export_options options = {.of_objects = of_objects};
-	char *text = export_text(x, sp_export_collapsed_write, &options, NULL);
+	FREED char *text =
+		export_text(x, sp_export_collapsed_write, &options, NULL);
 
 	assert_string_equal(text, want);
-	free(text);
 }
 
 TEST_OF(struct fixture *x, order, setup, fixture_teardown)

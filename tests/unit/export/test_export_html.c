@@ -80,7 +80,7 @@ static json_t *data_of(const char *page)
 /* Two stacks read the same and are one path; kinds are counted. */
 TEST_BETWEEN(data, setup, fixture_teardown)
 {
-	char *page = page_of(*test_state, 0);
+	FREED char *page = page_of(*test_state, 0);
 	json_t *json = data_of(page);
 
 	assert_int_equal(json_integer_value(at(json, "n_paths")), 4);
@@ -91,7 +91,6 @@ TEST_BETWEEN(data, setup, fixture_teardown)
 	assert_int_equal(json_integer_value(at(json, "alloc_samples")), 8);
 	assert_string_equal(string(json, "method"), "p3t");
 	json_decref(json);
-	free(page);
 }
 
 /* What it is compared with is there as it would be alone. */
@@ -159,7 +158,7 @@ static uint32_t number(struct sp_html_paths *paths, const char *name,
 TEST_OF(struct fixture *x, paths, setup, fixture_teardown)
 {
 	struct sp_aggregate *a = fixture_aggregate(x);
-	struct sp_html_paths paths;
+	FREED_BY(sp_html_paths_done) struct sp_html_paths paths;
 	const struct sp_html_path *path;
 
 	assert_int_equal(
@@ -180,13 +179,12 @@ TEST_OF(struct fixture *x, paths, setup, fixture_teardown)
 	assert_int_equal(path->n_frames, 1);
 	assert_int_equal(paths.frames[path->at],
 			 2 * number(&paths, SP_LABEL_NO_STACK, ""));
-	sp_html_paths_done(&paths);
 }
 
 TEST_BETWEEN(fold, setup, fixture_teardown)
 {
 	struct sp_aggregate *a = fixture_aggregate(*test_state);
-	struct sp_html_paths paths;
+	FREED_BY(sp_html_paths_done) struct sp_html_paths paths;
 	bool keep[4] = {false};
 	uint32_t place[4], other;
 
@@ -203,7 +201,6 @@ TEST_BETWEEN(fold, setup, fixture_teardown)
 	assert_int_equal(paths.frames[paths.paths[other].at],
 			 2 * number(&paths, SP_HTML_PATHS_OTHER, ""));
 	assert_int_equal(paths.paths[other].n_frames, 1);
-	sp_html_paths_done(&paths);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -197,7 +197,7 @@ TEST_BETWEEN(hostile, setup, page_teardown)
 TEST_OF(struct page *d, deep, setup, page_teardown)
 {
 	struct sp_stack *stack;
-	struct sp_frame *frames = calloc(5000, sizeof(*frames));
+	FREED struct sp_frame *frames = calloc(5000, sizeof(*frames));
 	char *line, *rest;
 
 	d->x->next.born_ns = 5;
@@ -210,7 +210,6 @@ TEST_OF(struct page *d, deep, setup, page_teardown)
 	assert_has(d, "\n  n1: 100 0x1f: f (f.c:1)\n");
 	for (rest = d->text; (line = strsep(&rest, "\n"));)
 		assert_true(strlen(line) < 1100);
-	free(frames);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -67,7 +67,7 @@ static int teardown(void **state)
 static void export(struct file *f)
 {
 	struct sp_aggregate *a = fixture_aggregate(f->x);
-	char *data = NULL;
+	FREED char *data = NULL;
 	const char *problem;
 	size_t n;
 	FILE *out = open_memstream(&data, &n);
@@ -81,7 +81,6 @@ static void export(struct file *f)
 	if (problem)
 		print_error("%s\n", problem);
 	assert_null(problem);
-	free(data);
 }
 
 static struct pb_field nth(const struct file *f, unsigned int number, size_t k)

@@ -51,11 +51,10 @@ TEST_BETWEEN(names, setup, fixture_teardown)
 					      "speedscope"};
 
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-		char *text = text_of(test_state, formats[i]);
+		FREED char *text = text_of(test_state, formats[i]);
 
 		assert_has(text, "young_one");
 		assert_has(text, "old_one");
-		free(text);
 	}
 }
 
@@ -79,16 +78,15 @@ TEST_BETWEEN(page, setup, fixture_teardown)
 /* Of dhat, "gone" too: it was alive at the peak. */
 TEST_BETWEEN(dhat, setup, fixture_teardown)
 {
-	char *text = text_of(test_state, "dhat");
+	FREED char *text = text_of(test_state, "dhat");
 
 	assert_has(text, "gone_one");
-	free(text);
 }
 
 /* Every frame of a stack is one of the table. */
 TEST_BETWEEN(speedscope, setup, fixture_teardown)
 {
-	char *text = text_of(test_state, "speedscope");
+	FREED char *text = text_of(test_state, "speedscope");
 	json_t *json = json_loads(text, 0, NULL);
 	const json_t *frames =
 		json_object_get(json_object_get(json, "shared"), "frames");
@@ -115,7 +113,6 @@ TEST_BETWEEN(speedscope, setup, fixture_teardown)
 	}
 	assert_true(n_seen >= 6);
 	json_decref(json);
-	free(text);
 }
 
 TEST_MAIN(NULL, NULL)

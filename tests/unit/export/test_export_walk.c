@@ -231,7 +231,7 @@ TEST(a_file_that_changed)
 			request_for(formats[i]);
 		struct sp_profile *p;
 		struct sp_error err = {0};
-		char *text;
+		FREED char *text;
 		size_t size;
 		FILE *out = open_memstream(&text, &size);
 
@@ -243,7 +243,6 @@ TEST(a_file_that_changed)
 			-ESTALE);
 		assert_non_null(strstr(err.message, "changed"));
 		fclose(out);
-		free(text);
 		sp_profile_free(p);
 	}
 }

@@ -148,7 +148,7 @@ static void check_windows(struct fixture *x, size_t cells_max,
 			  unsigned int n_bins)
 {
 	const struct sp_analysis *a = fixture_analysis(x);
-	struct sp_html_cells cells;
+	FREED_BY(sp_html_cells_done) struct sp_html_cells cells;
 	struct sp_rng rng;
 
 	sp_rng_init(&rng, 3, 0);
@@ -172,7 +172,6 @@ static void check_windows(struct fixture *x, size_t cells_max,
 			assert_same(a, &cells, (enum sp_view)view, from, to);
 		}
 	}
-	sp_html_cells_done(&cells);
 }
 
 TEST_BETWEEN(windows, setup, fixture_teardown)
@@ -197,7 +196,7 @@ TEST_OF(struct fixture *x, survivors, setup, fixture_teardown)
 TEST_BETWEEN(order, setup, fixture_teardown)
 {
 	const struct sp_analysis *a = fixture_analysis(*test_state);
-	struct sp_html_cells cells;
+	FREED_BY(sp_html_cells_done) struct sp_html_cells cells;
 	uint64_t counts[4] = {0}, n = 0;
 
 	assert_int_equal(
@@ -215,7 +214,6 @@ TEST_BETWEEN(order, setup, fixture_teardown)
 	assert_int_equal(n, a->profile->n_samples);
 	for (int i = 1; i < 4; i++)
 		assert_true(counts[i - 1] >= counts[i]);
-	sp_html_cells_done(&cells);
 }
 
 /* All paths become one: what was counted stays. */
@@ -223,7 +221,7 @@ TEST_BETWEEN(renumber, setup, fixture_teardown)
 {
 	static const uint32_t one[STACKS];
 	const struct sp_analysis *a = fixture_analysis(*test_state);
-	struct sp_html_cells cells;
+	FREED_BY(sp_html_cells_done) struct sp_html_cells cells;
 	size_t before;
 	uint64_t n = 0;
 
@@ -237,13 +235,12 @@ TEST_BETWEEN(renumber, setup, fixture_teardown)
 		n += cells.cells[i].count;
 	}
 	assert_int_equal(n, a->profile->n_samples);
-	sp_html_cells_done(&cells);
 }
 
 /* What is certain (E16) is told from what is left to chance. */
 TEST_OF(struct fixture *x, sure, setup, fixture_teardown)
 {
-	struct sp_html_cells cells;
+	FREED_BY(sp_html_cells_done) struct sp_html_cells cells;
 
 	x->profile.law.always_large = true;
 	assert_int_equal(sp_html_cells_init(&cells, fixture_analysis(x),
@@ -253,7 +250,6 @@ TEST_OF(struct fixture *x, sure, setup, fixture_teardown)
 		assert_int_equal(cells.kinds[i].is_sure,
 				 cells.kinds[i].size_bytes >=
 					 sp_format_always_bytes(R));
-	sp_html_cells_done(&cells);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -18,7 +18,7 @@ static void assert_bytes(const struct sp_proto *p, const char *want, size_t n)
 TEST(encoding)
 {
 	const uint64_t values[] = {0, 127, 128, UINT64_MAX};
-	struct sp_proto p = {0}, inner = {0};
+	FREED_BY(sp_proto_done) struct sp_proto p = {0}, inner = {0};
 
 	sp_proto_uint(&p, 1, 150);
 	sp_proto_uint(&p, 2, 0);
@@ -43,13 +43,11 @@ TEST(encoding)
 	sp_proto_message(&p, 3, &inner);
 	sp_proto_message(&p, 3, &inner);
 	assert_bytes(&p, "\x1a\x02\x08\x05\x1a\x00", 6);
-	sp_proto_done(&p);
-	sp_proto_done(&inner);
 }
 
 TEST(out_of_memory)
 {
-	struct sp_proto p = {0}, outer = {0};
+	FREED_BY(sp_proto_done) struct sp_proto p = {0}, outer = {0};
 
 	sp_proto_bytes(&p, 1, "x", SIZE_MAX / 2);
 	assert_true(p.failed);
@@ -60,8 +58,6 @@ TEST(out_of_memory)
 	assert_int_equal(outer.n, 0);
 	assert_int_equal(sp_proto_write_gzip(NULL, &outer), -ENOMEM);
 	assert_int_equal(sp_proto_write(NULL, &outer), -ENOMEM);
-	sp_proto_done(&p);
-	sp_proto_done(&outer);
 }
 
 static char *gzip(const struct sp_proto *p, size_t *ret_n)
@@ -82,9 +78,9 @@ TEST(gzip)
 
 	sp_rng_init(&rng, 1, 0);
 	for (size_t i = 0; i < 2 * sizeof(sizes) / sizeof(*sizes); i++) {
-		struct sp_proto p = {0};
+		FREED_BY(sp_proto_done) struct sp_proto p = {0};
 		size_t n, n_back, n_again;
-		uint8_t *back;
+		FREED uint8_t *back;
 		char *data, *again;
 
 		for (size_t k = 0; k < sizes[i / 2]; k++)
@@ -99,10 +95,8 @@ TEST(gzip)
 		assert_non_null(back);
 		assert_int_equal(n_back, p.n);
 		assert_memory_equal(back, p.n ? p.bytes : back, p.n);
-		free(back);
 		free(data);
 		free(again);
-		sp_proto_done(&p);
 	}
 }
 

@@ -79,7 +79,7 @@ static void assert_rows(const struct fixture *x, const struct sp_row *rows,
 TEST_OF(struct fixture *x, all, setup, fixture_teardown)
 {
 	const struct sp_analysis *a = fixture_analysis(x);
-	struct sp_row *rows;
+	FREED struct sp_row *rows;
 	size_t n;
 
 	assert_int_equal(sp_rows_new(a, &rows, &n, NULL), 0);
@@ -87,7 +87,6 @@ TEST_OF(struct fixture *x, all, setup, fixture_teardown)
 	assert_rows(x, rows, n);
 	assert_sum(rows, n, false, &a->alloc->all.all);
 	assert_sum(rows, n, true, &a->live->all.all);
-	free(rows);
 }
 
 TEST_BETWEEN(views, setup, fixture_teardown)
@@ -99,7 +98,7 @@ TEST_BETWEEN(views, setup, fixture_teardown)
 	for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++) {
 		const struct sp_analysis *a;
 		struct sp_acc none;
-		struct sp_row *rows;
+		FREED struct sp_row *rows;
 		size_t n;
 
 		x->question.has_view = true;
@@ -118,20 +117,18 @@ TEST_BETWEEN(views, setup, fixture_teardown)
 			assert_sum(rows, n, false, &a->alloc->all.all);
 			assert_sum(rows, n, true, &a->view->all.all);
 		}
-		free(rows);
 	}
 }
 
 TEST_OF(struct fixture *x, nothing, setup, fixture_teardown)
 {
-	struct sp_row *rows;
+	FREED struct sp_row *rows;
 	size_t n;
 
 	x->profile.n_samples = 0;
 	assert_int_equal(sp_rows_new(fixture_analysis(x), &rows, &n, NULL), 0);
 	assert_int_equal(n, 0);
 	assert_int_equal(sp_rows_fold(rows, &n, 1, false), 0);
-	free(rows);
 }
 
 /* A row says the size of its objects, or that they have several. */
@@ -152,7 +149,7 @@ TEST_OF(struct fixture *x, fold, setup, fixture_teardown)
 
 	for (size_t max = 0; max <= n_stacks + 1; max++)
 		for (int by_inuse = 0; by_inuse < 2; by_inuse++) {
-			struct sp_row *rows;
+			FREED struct sp_row *rows;
 			size_t n, n_all, n_folded;
 
 			assert_int_equal(sp_rows_new(a, &rows, &n_all, NULL),
@@ -183,7 +180,6 @@ TEST_OF(struct fixture *x, fold, setup, fixture_teardown)
 							   rows[i - 1]
 								   .alloc
 								   .est_bytes);
-			free(rows);
 		}
 }
 

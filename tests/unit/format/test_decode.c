@@ -204,7 +204,7 @@ static const struct payload payloads[] = {
 
 static void craft(struct model_bytes *out, const struct payload *p)
 {
-	struct model_bytes b = {0};
+	FREED_BY(model_done) struct model_bytes b = {0};
 	struct model_chunk chunk;
 
 	for (size_t i = 0; i < p->n; i++) {
@@ -220,7 +220,6 @@ static void craft(struct model_bytes *out, const struct payload *p)
 		model_raw(&b, "x", 1);
 	model_chunk_begin(&chunk, 1, 1);
 	model_record(out, &chunk, p->type, &b);
-	model_done(&b);
 }
 
 /* Decode a copy that has exactly n bytes. */
@@ -247,7 +246,7 @@ TEST(ranges)
 
 	for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
 		const struct payload *p = &payloads[i];
-		struct model_bytes b = {0};
+		FREED_BY(model_done) struct model_bytes b = {0};
 		enum sp_decode_result got;
 
 		craft(&b, p);
@@ -258,7 +257,6 @@ TEST(ranges)
 				 strcmp(d.field, p->wrong) != 0))
 			fail_msg("row %zu should be refused for its %s, not %s",
 				 i, p->wrong, d.field ? d.field : "at all");
-		model_done(&b);
 	}
 }
 
@@ -286,7 +284,7 @@ TEST(stack_steps)
 			9,
 			{0x60, 1, 512, 2, 2, 2, 8, 7, steps[i].step},
 			0};
-		struct model_bytes b = {0};
+		FREED_BY(model_done) struct model_bytes b = {0};
 		struct sp_chunk_state s;
 		struct sp_decoded d;
 		size_t at = 0;
@@ -300,7 +298,6 @@ TEST(stack_steps)
 						   : SP_DECODE_DAMAGED);
 		if (!steps[i].is_right)
 			assert_string_equal(d.field, "sample stack");
-		model_done(&b);
 	}
 }
 
@@ -310,7 +307,7 @@ TEST(cut_short)
 	struct sp_decoded d;
 
 	for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
-		struct model_bytes b = {0};
+		FREED_BY(model_done) struct model_bytes b = {0};
 
 		craft(&b, &payloads[i]);
 		assert_int_equal(decode(b.data, 0, &d), SP_DECODE_END);
@@ -319,7 +316,6 @@ TEST(cut_short)
 					 SP_DECODE_DAMAGED);
 			assert_string_equal(d.field, "record length");
 		}
-		model_done(&b);
 	}
 }
 
@@ -330,7 +326,7 @@ TEST(every_bit)
 	struct sp_decoded d;
 
 	for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
-		struct model_bytes b = {0};
+		FREED_BY(model_done) struct model_bytes b = {0};
 
 		craft(&b, &payloads[i]);
 		for (size_t bit = 0; bit < 8 * b.n; bit++) {
@@ -342,7 +338,6 @@ TEST(every_bit)
 							: SP_DECODE_END);
 			b.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
 		}
-		model_done(&b);
 	}
 }
 
@@ -354,14 +349,13 @@ TEST(length)
 	struct sp_decoded d;
 
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-		struct model_bytes b = {0};
+		FREED_BY(model_done) struct model_bytes b = {0};
 
 		model_raw(&b, "\x06", 1);
 		model_varint(&b, lengths[i]);
 		model_raw(&b, "abc", 3);
 		assert_int_equal(decode(b.data, b.n, &d), SP_DECODE_DAMAGED);
 		assert_string_equal(d.field, "record length");
-		model_done(&b);
 	}
 }
 
@@ -370,7 +364,7 @@ TEST(place)
 {
 	static const struct payload info = {SP_RECORD_INFO, NULL, 1, {3}, 3};
 	struct sp_chunk_state s;
-	struct model_bytes b = {0};
+	FREED_BY(model_done) struct model_bytes b = {0};
 	struct sp_decoded d;
 	size_t at = 0;
 
@@ -389,7 +383,6 @@ TEST(place)
 	at = 0;
 	assert_int_equal(sp_decode_next(&s, b.data, b.n, &at, &d),
 			 SP_DECODE_DAMAGED);
-	model_done(&b);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -48,13 +48,12 @@ static void next_chunk(void)
 static void put(uint8_t type, const uint64_t *fields, size_t n,
 		const void *bytes, size_t n_bytes)
 {
-	struct model_bytes payload = {0};
+	FREED_BY(model_done) struct model_bytes payload = {0};
 
 	for (size_t i = 0; i < n; i++)
 		model_varint(&payload, fields[i]);
 	model_raw(&payload, bytes, n_bytes);
 	model_record(&made.records, &made.chunk, type, &payload);
-	model_done(&payload);
 }
 
 #define PUT(type, ...)                                                         \

@@ -353,7 +353,7 @@ static void check_chunk(struct maker *m, uint64_t index)
 	static uint8_t chunk[65536];
 	struct sp_chunk_state writing, reading;
 	struct model_chunk model;
-	struct model_bytes want = {0};
+	FREED_BY(model_done) struct model_bytes want = {0};
 	struct sp_record r;
 	size_t at = 0, read_at = 0;
 
@@ -393,7 +393,6 @@ static void check_chunk(struct maker *m, uint64_t index)
 		assert_int_equal(read_at, at);
 	}
 	assert_true(at > 30000);
-	model_done(&want);
 }
 
 TEST(round_trip)

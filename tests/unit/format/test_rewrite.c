@@ -60,18 +60,17 @@ static void random_symbol(struct lines *l)
 static void model_name(struct model_bytes *out, struct model_chunk *c,
 		       const struct sp_record_name *name)
 {
-	struct model_bytes b = {0};
+	FREED_BY(model_done) struct model_bytes b = {0};
 
 	model_varint(&b, name->id);
 	model_raw(&b, name->text, name->text_bytes);
 	model_record(out, c, SP_RECORD_NAME, &b);
-	model_done(&b);
 }
 
 static void model_symbol(struct model_bytes *out, struct model_chunk *c,
 			 const struct sp_record_symbol *symbol)
 {
-	struct model_bytes b = {0};
+	FREED_BY(model_done) struct model_bytes b = {0};
 
 	model_varint(&b, symbol->frame.module);
 	model_varint(&b, symbol->frame.offset);
@@ -83,7 +82,6 @@ static void model_symbol(struct model_bytes *out, struct model_chunk *c,
 		model_varint(&b, symbol->lines[i].line);
 	}
 	model_record(out, c, SP_RECORD_SYMBOL, &b);
-	model_done(&b);
 }
 
 /* Either of the two, whichever is not NULL. */
@@ -151,7 +149,7 @@ static void check_chunk(uint64_t index)
 	static struct lines lines;
 	struct sp_chunk_state writing, reading;
 	struct model_chunk model;
-	struct model_bytes want = {0};
+	FREED_BY(model_done) struct model_bytes want = {0};
 	size_t at = 0, read_at = 0;
 
 	memset(chunk, 0, sizeof(chunk));
@@ -192,7 +190,6 @@ static void check_chunk(uint64_t index)
 		assert_int_equal(read_at, at);
 	}
 	assert_true(at > sizeof(chunk) / 4);
-	model_done(&want);
 }
 
 TEST(round_trip)
@@ -241,7 +238,7 @@ TEST(names_out_of_range)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct model_bytes b = {0};
+		FREED_BY(model_done) struct model_bytes b = {0};
 		const char *field;
 
 		model_varint(&b, cases[i].id);
@@ -251,7 +248,6 @@ TEST(names_out_of_range)
 			assert_string_equal(field, cases[i].field);
 		else
 			assert_null(field);
-		model_done(&b);
 	}
 }
 
@@ -279,7 +275,7 @@ TEST(symbols_out_of_range)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct model_bytes b = {0};
+		FREED_BY(model_done) struct model_bytes b = {0};
 		const char *field;
 
 		model_varint(&b, cases[i].module);
@@ -293,7 +289,6 @@ TEST(symbols_out_of_range)
 			assert_string_equal(field, cases[i].field);
 		else
 			assert_null(field);
-		model_done(&b);
 	}
 }
 

@@ -127,7 +127,7 @@ TEST(same_samples)
 /* Whatever the bytes are, it comes to an end inside of them. */
 TEST(garbage)
 {
-	uint8_t *bytes = malloc(CHUNK);
+	FREED uint8_t *bytes = malloc(CHUNK);
 	struct sp_rng rng;
 
 	assert_non_null(bytes);
@@ -148,7 +148,6 @@ TEST(garbage)
 			assert_true(at <= CHUNK);
 		assert_true(at <= CHUNK && left > 0);
 	}
-	free(bytes);
 }
 
 /* A stack is found where it begins, by its id, and nowhere else. */

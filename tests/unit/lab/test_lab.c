@@ -246,7 +246,7 @@ TEST(figures)
 TEST(workloads)
 {
 	for (const struct sp_lab_workload *w = sp_lab_workloads; w->name; w++) {
-		struct sp_lab_trace t;
+		FREED_BY(sp_lab_trace_free) struct sp_lab_trace t;
 		uint64_t last_ns = 0;
 
 		assert_ptr_equal(sp_lab_workload_find(w->name), w);
@@ -261,7 +261,6 @@ TEST(workloads)
 			last_ns = t.allocs[i].time_ns;
 		}
 		assert_true(t.focus_bytes > t.bytes / 100);
-		sp_lab_trace_free(&t);
 	}
 	assert_null(sp_lab_workload_find("nothing"));
 	assert_null(sp_lab_strategy_find("nothing"));

@@ -40,10 +40,9 @@ TEST(quotes)
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		char *got = join(table[i].raw, table[i].n);
+		FREED char *got = join(table[i].raw, table[i].n);
 
 		assert_string_equal(got, table[i].want);
-		free(got);
 	}
 }
 
@@ -54,7 +53,7 @@ TEST(room)
 	static const char fill[] = {'\'', '\0', 'a', ' '};
 
 	for (size_t i = 0; i < sizeof(fill); i++) {
-		char *got;
+		FREED char *got;
 		size_t n;
 
 		memset(raw, fill[i], sizeof(raw));
@@ -64,7 +63,6 @@ TEST(room)
 				    : fill[i] == 0   ? 3 * sizeof(raw) - 1
 				    : fill[i] == 'a' ? sizeof(raw)
 						     : sizeof(raw) + 2);
-		free(got);
 	}
 }
 

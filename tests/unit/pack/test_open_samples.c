@@ -48,6 +48,7 @@ static void check_all(const struct sp_open_samples *l)
 /* Add and drop by turns, more of the one for a while, then of the other. */
 static void check_cells(uint64_t (*draw)(void), bool is_brief)
 {
+	FREED_BY(sp_open_samples_done)
 	struct sp_open_samples l = {.key = 0x1234567, .is_brief = is_brief};
 
 	n_model = 0;
@@ -83,7 +84,6 @@ static void check_cells(uint64_t (*draw)(void), bool is_brief)
 		assert_null(sp_open_samples_find(&l, model[n_model].id));
 	}
 	check_all(&l);
-	sp_open_samples_done(&l);
 }
 
 static void check(uint64_t (*draw)(void))

@@ -432,7 +432,7 @@ TEST(short)
 {
 	uint64_t n, n_facts;
 	struct sp_events_header h;
-	uint8_t *bytes;
+	FREED uint8_t *bytes;
 
 	record(many_events, 53, &recorded);
 	n = pack(&recorded, &packed, true, &n_facts);
@@ -446,7 +446,6 @@ TEST(short)
 	tick_ns = TICK;
 	same(&recorded, &packed);
 	is_cut_to(n - 1);
-	free(bytes);
 }
 
 /* Damage costs what is behind it, and is told; nothing else is. */
@@ -462,7 +461,7 @@ TEST(damaged)
 		struct sp_profile *p;
 		uint8_t byte;
 		uint64_t bytes;
-		uint8_t *all = memfile_read(&packed, &bytes);
+		FREED uint8_t *all = memfile_read(&packed, &bytes);
 
 		byte = all[at] ^ 1;
 		memfile_write(&packed, at, &byte, 1);
@@ -474,7 +473,6 @@ TEST(damaged)
 		n_samples = p->n_samples;
 		sp_profile_free(p);
 		memfile_write(&packed, at, all + at, 1);
-		free(all);
 	}
 	tick_ns = TICK;
 	same(&recorded, &packed);
@@ -486,7 +484,7 @@ TEST(damaged_stacks)
 	uint64_t n_facts, bytes, at = 0;
 	struct sp_chunk_header h;
 	struct sp_profile *p;
-	uint8_t *all;
+	FREED uint8_t *all;
 
 	record(many_events, 53, &recorded);
 	pack(&recorded, &packed, true, &n_facts);
@@ -505,7 +503,6 @@ TEST(damaged_stacks)
 	for (size_t i = 0; i < p->n_stacks; i++)
 		assert_null(p->stacks[i].frames);
 	sp_profile_free(p);
-	free(all);
 }
 
 /* Without the bit chunks of columns are as those of a later writer. */

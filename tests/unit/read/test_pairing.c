@@ -84,7 +84,7 @@ static void check_free(struct sp_pairing *p, const struct event *e)
 static void check(uint64_t addresses, uint64_t step, size_t n,
 		  size_t sampled_from)
 {
-	struct sp_pairing p;
+	FREED_BY(sp_pairing_done) struct sp_pairing p;
 
 	sp_pairing_init(&p);
 	sp_rng_init(&rng, addresses, step);
@@ -106,7 +106,6 @@ static void check(uint64_t addresses, uint64_t step, size_t n,
 		events[n_events++] = e;
 	}
 	assert_in_range(p.n, 1, addresses);
-	sp_pairing_done(&p);
 }
 
 /* Few addresses, so that frees are missing and of nothing all the time. */
@@ -135,7 +134,7 @@ TEST(moving)
 {
 	struct sp_pairing_place place;
 	struct sp_open_object *born, missed;
-	struct sp_pairing p;
+	FREED_BY(sp_pairing_done) struct sp_pairing p;
 
 	sp_pairing_init(&p);
 	for (uint64_t i = 0; i < 50000; i++) {
@@ -154,7 +153,6 @@ TEST(moving)
 	assert_in_range(p.n_objects, 100, 101);
 	assert_in_range(p.n_blocks, 100, 101);
 	assert_in_range(p.areas_room, 200, 512);
-	sp_pairing_done(&p);
 }
 
 /* The age is not known once samples are missing. */

@@ -271,7 +271,7 @@ static void same_quantile(uint64_t grouped, uint64_t full)
 static void same_lifetimes(const struct sp_profile *grouped,
 			   const struct sp_profile *full)
 {
-	uint32_t *rows = calloc(full->n_stacks, sizeof(*rows));
+	FREED uint32_t *rows = calloc(full->n_stacks, sizeof(*rows));
 	struct sp_lifetime a[32], b[32];
 	struct sp_selection all;
 
@@ -288,7 +288,6 @@ static void same_lifetimes(const struct sp_profile *grouped,
 		same_quantile(a[i].median_ns, b[i].median_ns);
 		same_quantile(a[i].p90_ns, b[i].p90_ns);
 	}
-	free(rows);
 }
 
 TEST(lifetimes)

@@ -58,7 +58,7 @@ static struct sp_sample_groups_key draw_key(void)
 
 TEST(same_as_lists)
 {
-	struct sp_sample_groups g = {.key = 3};
+	FREED_BY(sp_sample_groups_done) struct sp_sample_groups g = {.key = 3};
 
 	sp_rng_init(&rng, 5, 0);
 	for (unsigned int i = 0; i < 30000; i++) {
@@ -89,7 +89,6 @@ TEST(same_as_lists)
 	for (size_t i = 0; i < g.n_groups; i++)
 		for (size_t k = 0; k < i; k++)
 			assert_false(same(&g.groups[i].key, &g.groups[k].key));
-	sp_sample_groups_done(&g);
 }
 
 /* Sums that only a forged file has stop at the end. */
@@ -97,7 +96,7 @@ TEST(huge)
 {
 	const struct sp_sample_groups_key key = {.size_bytes = 1,
 						 .period_bytes = 1};
-	struct sp_sample_groups g = {.key = 3};
+	FREED_BY(sp_sample_groups_done) struct sp_sample_groups g = {.key = 3};
 	uint32_t group;
 
 	group = sp_sample_groups_find(&g, &key);
@@ -109,7 +108,6 @@ TEST(huge)
 	assert_true(g.classes[0].tail_bytes == UINT64_MAX);
 	assert_true(g.classes[0].lived_ns == UINT64_MAX);
 	assert_int_equal(g.classes[0].samples, 2);
-	sp_sample_groups_done(&g);
 }
 
 TEST_MAIN(NULL, NULL)

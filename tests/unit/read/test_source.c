@@ -25,7 +25,7 @@ static void make_file(void)
 {
 	model_file_init(&file, CHUNKS, 64);
 	for (uint64_t c = 1; c < CHUNKS; c += 3) {
-		struct model_bytes records = {0};
+		FREED_BY(model_done) struct model_bytes records = {0};
 		struct model_chunk chunk;
 
 		model_chunk_begin(&chunk, file.file_id, c);
@@ -38,7 +38,6 @@ static void make_file(void)
 							  .size_bytes = i * c,
 							  .period_bytes = 64}});
 		model_file_put(&file, c, &records);
-		model_done(&records);
 	}
 	model_file_seal(&file);
 }

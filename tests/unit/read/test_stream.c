@@ -126,7 +126,7 @@ TEST(holes)
 					1ull << 59,
 					(1ull << 60) + 1,
 					UINT64_MAX - 1};
-	struct sp_sample *all;
+	FREED struct sp_sample *all;
 
 	for (size_t i = 0; i < 5; i++)
 		add(ids[4 - i], 10);
@@ -139,14 +139,13 @@ TEST(holes)
 		assert_int_equal(all[i].id, ids[i]);
 		assert_int_equal(all[i].freed_ns, 30 + i);
 	}
-	free(all);
 }
 
 /* What only a forged file has: an id twice, a free before the birth, a time
  * that means never. */
 TEST(odd)
 {
-	struct sp_sample *all;
+	FREED struct sp_sample *all;
 
 	add(2, 100);
 	add(1, 100);
@@ -157,13 +156,12 @@ TEST(odd)
 	assert_int_equal(all[0].freed_ns, 100);
 	assert_int_equal(all[1].born_ns, 90);
 	assert_int_equal(all[1].freed_ns, SP_EVENT_LAST_NS);
-	free(all);
 }
 
 /* Of two frees of one sample the earlier is meant, wherever it stands. */
 TEST(twice)
 {
-	struct sp_sample *all;
+	FREED struct sp_sample *all;
 
 	for (uint64_t id = 1; id <= 2; id++) {
 		add(id, 10);
@@ -175,7 +173,6 @@ TEST(twice)
 	assert_int_equal(all[0].age_bytes, 1);
 	assert_int_equal(all[1].freed_ns, 20);
 	assert_int_equal(all[1].age_bytes, 4);
-	free(all);
 }
 
 #define IDS 3000u
@@ -186,7 +183,7 @@ static void check_random(struct sp_rng *rng, unsigned int holes_percent,
 {
 	static uint64_t born[IDS + 1], freed[IDS + 1];
 	uint64_t n = 0, unmatched = 0, at = 0;
-	struct sp_sample *all;
+	FREED struct sp_sample *all;
 
 	for (uint64_t i = 0; i < IDS; i++) {
 		/* 1777 and 3000 have no common divisor. */
@@ -221,7 +218,6 @@ static void check_random(struct sp_rng *rng, unsigned int holes_percent,
 			assert_int_equal(all[at].age_bytes, id);
 		at++;
 	}
-	free(all);
 }
 
 TEST(random)
@@ -247,7 +243,7 @@ TEST(addresses)
 		{4, 40, 0x10}, {0, 30, 0x10}, {1, 10, 0x10}, {0, 35, 0x20},
 		{2, 20, 0x30}, {3, 31, 0x30}, {0, 5, 0x10},
 	};
-	struct sp_sample *all;
+	FREED struct sp_sample *all;
 
 	begin();
 	profile.has_addresses = true;
@@ -277,7 +273,6 @@ TEST(addresses)
 	assert_true(all[1].free_missed && all[1].age_bytes == SP_UNKNOWN);
 	is_alive(&all[2]);
 	is_alive(&all[3]);
-	free(all);
 }
 
 TEST_MAIN(NULL, NULL)

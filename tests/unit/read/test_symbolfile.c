@@ -83,7 +83,7 @@ static void make(unsigned int number)
 	static struct sp_frame frames[FRAMES];
 	static struct sp_stack stack = {.n_frames = FRAMES, .frames = frames};
 	struct sp_profile p = {.path = "x", .stacks = &stack, .n_stacks = 1};
-	struct model_bytes records = {0};
+	FREED_BY(model_done) struct model_bytes records = {0};
 	const struct sp_symbolfile to = {.first_chunk = 2, .fn = keep_chunk};
 	struct model_chunk chunk;
 	uint64_t n = 0;
@@ -109,7 +109,6 @@ static void make(unsigned int number)
 	assert_int_equal(
 		sp_symbolfile_write(&p, NULL, &to, NULL, NULL, &n, NULL), 0);
 	assert_int_equal(n, FRAMES);
-	model_done(&records);
 }
 
 static void write_file(unsigned int number)
@@ -246,6 +245,7 @@ TEST(hostile)
 	const bool is_damage[] = {true, true, true, true, true, false, false};
 
 	for (size_t i = 0; i < sizeof(n_fields) / sizeof(n_fields[0]); i++) {
+		FREED_BY(model_done)
 		struct model_bytes records = {0}, name = {0}, symbol = {0};
 		struct model_chunk chunk;
 		struct sp_profile *p;
@@ -266,9 +266,6 @@ TEST(hostile)
 		assert_int_equal(p->n_embedded, i == 6);
 		if (i == 6)
 			assert_null(p->embedded[0].symbols.symbol->file);
-		model_done(&records);
-		model_done(&name);
-		model_done(&symbol);
 	}
 }
 

@@ -154,7 +154,7 @@ TEST_OF(struct fixture *x, identity_is_name_and_module, setup, teardown)
 TEST_OF(struct fixture *x, estimates_come_from_merged_sums, setup, teardown)
 {
 	const struct sp_aggregate_function *f;
-	struct sp_class_sums merged;
+	FREED_BY(sp_class_sums_free) struct sp_class_sums merged;
 	struct sp_interval got, want;
 	double sum_lo = 0, sum_hi = 0;
 	struct sp_aggregate *a;
@@ -182,7 +182,6 @@ TEST_OF(struct fixture *x, estimates_come_from_merged_sums, setup, teardown)
 	assert_close(got.hi, want.hi, 1e-12);
 	assert_close(f->flat_bytes, want.value, 1e-12);
 	assert_true(got.lo > 1.05 * sum_lo && got.hi < 0.95 * sum_hi);
-	sp_class_sums_free(&merged);
 }
 
 static void assert_order(const struct sp_aggregate *a, const char *names)

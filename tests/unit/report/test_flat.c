@@ -78,7 +78,7 @@ TEST_OF(struct fixture *x, flat_sees_through, setup, fixture_teardown)
 static void assert_callers(const struct sp_aggregate *a, double share,
 			   const char *want)
 {
-	char *text = NULL;
+	FREED char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
@@ -86,7 +86,6 @@ static void assert_callers(const struct sp_aggregate *a, double share,
 	sp_callers_print(out, a, &a->stacks[0], 2, share);
 	assert_int_equal(fclose(out), 0);
 	assert_string_equal(text, want);
-	free(text);
 }
 
 /* A few own ones, whole, rather than what lies between them. */

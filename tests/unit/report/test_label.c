@@ -119,7 +119,7 @@ TEST(homes)
 /* A name that comes later changes what the others need. */
 TEST(by_name)
 {
-	struct sp_labels labels = {0};
+	FREED_BY(sp_labels_done) struct sp_labels labels = {0};
 
 	assert_null(sp_labels_find(&labels, "f(int)"));
 	for (int i = 0; i < 2; i++)
@@ -132,7 +132,6 @@ TEST(by_name)
 	assert_string_equal(sp_labels_find(&labels, "f(int)"), "f(int)");
 	assert_string_equal(sp_labels_find(&labels, "f(long)"), "f(long)");
 	assert_null(sp_labels_find(&labels, "f"));
-	sp_labels_done(&labels);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -123,14 +123,13 @@ static void check_install(size_t n, const char *want)
 	static const char names[][SP_PACKAGE_NAME_MAX] = {
 		"libc6-dbg", "libpear1-dbgsym", "libapple2-dbgsym",
 		"libc6-dbg"};
-	char *text = NULL;
+	FREED char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	sp_package_print_install(out, etc, names, n);
 	fclose(out);
 	assert_string_equal(text, want);
-	free(text);
 }
 
 static void remove_settings(void)

@@ -34,7 +34,7 @@ TEST(without_room)
 	for (size_t room = 0; room < 3000; room += 97) {
 		double left_out, sum = 0, least = 1e9;
 		size_t n, k = 0;
-		char *text;
+		FREED char *text;
 
 		for (size_t i = 0; i < N; i++) {
 			list[i] = (struct sp_absent_object){
@@ -66,7 +66,6 @@ TEST(without_room)
 		if (n < N)
 			assert_true(strlen(text) + room / 8 + 24 >= room);
 		free(found);
-		free(text);
 	}
 }
 
@@ -86,14 +85,13 @@ TEST(no_such_text)
 					    "18446744073709551616",
 					    "18446744073709551615 1",
 					    "1:18446744073709551616"};
-	struct sp_absent_object *list;
+	FREED struct sp_absent_object *list;
 	size_t n;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 		assert_int_equal(sp_absent_read(texts[i], &list, &n), -EBADMSG);
 	assert_int_equal(sp_absent_read("0", &list, &n), 0);
 	assert_int_equal(n, 1);
-	free(list);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -33,13 +33,12 @@ TEST(glibc)
 		skip();
 	pages = own_pages();
 	for (size_t bytes = 1; bytes < 1u << 20; bytes += bytes / 7 + 1, n++) {
-		unsigned char *p = malloc(bytes);
+		FREED unsigned char *p = malloc(bytes);
 
 		assert_non_null(p);
 		e = sp_rss_rounding_of(&r, pages, (uintptr_t)p, bytes);
 		assert_true(e.start < (uintptr_t)p);
 		assert_int_equal(e.end, (uintptr_t)p + malloc_usable_size(p));
-		free(p);
 	}
 	assert_int_equal(r.objects, n);
 	assert_int_equal(r.headers, n);

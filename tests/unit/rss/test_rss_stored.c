@@ -156,7 +156,7 @@ TEST(there_and_back)
 				  .unsampled_bytes = 5};
 	struct file f = {.profile = {.n_infos = 0}};
 	struct sp_rss_ledger read;
-	struct sp_ledgers all;
+	FREED_BY(sp_ledgers_free) struct sp_ledgers all;
 	char *json, *text, *again;
 
 	l.memory.allocator = SP_ALLOCATOR_JEMALLOC;
@@ -178,7 +178,6 @@ TEST(there_and_back)
 	free(again);
 	free(json);
 	free(text);
-	sp_ledgers_free(&all);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -102,6 +102,7 @@ TEST(names)
 TEST(dispatch)
 {
 	const struct sp_profile p = profile_of();
+	FREED_BY(sp_class_sums_free)
 	struct sp_class_sums t = class_sums_of(&p, 9, 100000);
 	const struct sp_acc *a = &t.all;
 	const struct sp_interval want[SP_METHOD_COUNT] = {
@@ -119,7 +120,6 @@ TEST(dispatch)
 			sp_estimate_objects_p3(a, SP_SMALLEST_UNKNOWN, 0.9));
 		assert_true(sp_estimate_bytes_value(&how, &t) == want[i].value);
 	}
-	sp_class_sums_free(&t);
 }
 
 static struct sp_interval p3t(const struct sp_population *x,
@@ -197,9 +197,9 @@ TEST(when_totals_are_used)
 TEST(everything_recorded)
 {
 	struct sp_profile p = profile_of();
-	struct sp_population x;
+	FREED_BY(sp_population_free) struct sp_population x;
 	struct sp_interval i;
-	struct sp_class_sums t;
+	FREED_BY(sp_class_sums_free) struct sp_class_sums t;
 
 	p.period_bytes = 1;
 	p.class_slack_bytes = 100000;
@@ -211,8 +211,6 @@ TEST(everything_recorded)
 	assert_int_equal(sp_class_sums_add(&t, &p.law, 24, 0, 1), 0);
 	i = p3t(&x, &t);
 	assert_true(i.lo == 24 && i.value == 24 && i.hi == 24);
-	sp_class_sums_free(&t);
-	sp_population_free(&x);
 }
 
 /* (E61) Of a file that was full each row may have all that is missing, and of
@@ -222,7 +220,7 @@ TEST(what_is_missing)
 {
 	struct sp_profile p = profile_of();
 	struct sp_population x;
-	struct sp_class_sums t;
+	FREED_BY(sp_class_sums_free) struct sp_class_sums t;
 	struct sp_interval i;
 
 	push(&p, 3, 100);
@@ -269,7 +267,6 @@ TEST(what_is_missing)
 	x = population_of(&p);
 	i = p3t(&x, &t);
 	assert_true(i.lo == 100 && isinf(i.hi));
-	sp_class_sums_free(&t);
 	sp_population_free(&x);
 }
 
@@ -280,7 +277,7 @@ TEST(class_alone)
 	struct sp_class_sums t = class_sums_of(&p, 40, 64),
 			     rest = class_sums_of(&p, 60, 64);
 	struct sp_stratum s[2] = {{.smallest.bytes = 49}};
-	struct sp_population x;
+	FREED_BY(sp_population_free) struct sp_population x;
 	struct sp_estimation how;
 
 	push(&p, 100, 64);
@@ -306,7 +303,6 @@ TEST(class_alone)
 		    sp_strata_objects(s, 2, 0, 0.95));
 	sp_class_sums_free(&t);
 	sp_class_sums_free(&rest);
-	sp_population_free(&x);
 }
 
 /*
@@ -316,7 +312,7 @@ TEST(class_alone)
 TEST(small_classes)
 {
 	struct sp_profile p = profile_of();
-	struct sp_class_sums t;
+	FREED_BY(sp_class_sums_free) struct sp_class_sums t;
 	struct sp_population x;
 
 	push(&p, 15, 64);
@@ -343,13 +339,13 @@ TEST(small_classes)
 		     1e-12);
 	assert_close(p3t(&x, &t).hi, 15. * R0, 1e-12);
 	sp_population_free(&x);
-	sp_class_sums_free(&t);
 }
 
 /* Counts of 1 to 16 bytes are held against their total only if all have 16. */
 TEST(tiny_objects)
 {
 	struct sp_profile p = profile_of();
+	FREED_BY(sp_class_sums_free)
 	struct sp_class_sums t = class_sums_of(&p, 50, 16);
 	struct sp_interval n;
 	struct sp_population x;
@@ -378,7 +374,6 @@ TEST(tiny_objects)
 			     .hi,
 		     1e-12);
 	sp_population_free(&x);
-	sp_class_sums_free(&t);
 }
 
 /* (E48) What was not seen of B bytes: as many objects as the sizes of all that
@@ -459,6 +454,7 @@ TEST(rows_of_two_samples)
 {
 	const struct sp_profile p = profile_of();
 	const struct sp_estimation how = {SP_METHOD_P3, 0.9, NULL, 2};
+	FREED_BY(sp_class_sums_free)
 	struct sp_class_sums t = class_sums_of(&p, 5, 16);
 	const double lo = sp_estimate_bytes(&how, &t).lo, x = lo / R0;
 
@@ -466,7 +462,6 @@ TEST(rows_of_two_samples)
 	assert_close(lo,
 		     sp_lower_bytes_p3(&t.all, 0.05 * (1 - exp(-x) * (1 + x))),
 		     1e-3);
-	sp_class_sums_free(&t);
 }
 
 /* (E44) What was allocated bounds estimates, also where totals are not used
@@ -474,6 +469,7 @@ TEST(rows_of_two_samples)
 TEST(no_more_than_was_allocated)
 {
 	struct sp_profile p = profile_of();
+	FREED_BY(sp_class_sums_free)
 	struct sp_class_sums t = class_sums_of(&p, 2, 100);
 	struct sp_population x;
 	struct sp_estimation how = {SP_METHOD_P3T, 0.95, &x, 0};
@@ -494,7 +490,6 @@ TEST(no_more_than_was_allocated)
 	how.method = SP_METHOD_P3T;
 	assert_true(sp_estimate_bytes(&how, &t).hi > R0);
 	sp_population_free(&x);
-	sp_class_sums_free(&t);
 }
 
 struct sums {
@@ -507,6 +502,7 @@ static void check_part(const struct sp_estimation *how,
 		       const struct sp_profile *p, unsigned int n,
 		       uint64_t size_bytes, struct sums *all)
 {
+	FREED_BY(sp_class_sums_free)
 	struct sp_class_sums t = class_sums_of(p, n, size_bytes);
 	const struct sp_acc part = sp_adjusted(how, &t);
 
@@ -514,7 +510,6 @@ static void check_part(const struct sp_estimation *how,
 	assert_close(part.est_count, sp_estimate_objects_value(how, &t), 1e-12);
 	all->bytes += part.est_bytes;
 	all->objects += part.est_count;
-	sp_class_sums_free(&t);
 }
 
 /* (E46) A class with too few samples, one with too many, and large and small
@@ -522,7 +517,7 @@ static void check_part(const struct sp_estimation *how,
 TEST(sums_over_samples)
 {
 	struct sp_profile p = profile_of();
-	struct sp_population x;
+	FREED_BY(sp_population_free) struct sp_population x;
 	struct sp_estimation how = {SP_METHOD_P3T, 0.95, &x, 0};
 	struct sums all = {0};
 
@@ -544,7 +539,6 @@ TEST(sums_over_samples)
 	assert_close(all.bytes, (double)p.exact_alloc_bytes, 1e-12);
 	how.method = SP_METHOD_P3;
 	check_part(&how, &p, 30, 256, &all);
-	sp_population_free(&x);
 }
 
 TEST(ordering)
@@ -554,8 +548,9 @@ TEST(ordering)
 	sp_rng_init(&rng, 7, 0);
 	for (int round = 0; round < 300; round++) {
 		struct sp_profile p = profile_of();
+		FREED_BY(sp_class_sums_free)
 		struct sp_class_sums t = class_sums_of(&p, 0, 1);
-		struct sp_population x;
+		FREED_BY(sp_population_free) struct sp_population x;
 
 		for (uint64_t n = sp_rng_next(&rng) % 60; n; n--) {
 			const uint64_t z =
@@ -591,8 +586,6 @@ TEST(ordering)
 			assert_true(sp_estimate_objects_value(&how, &t) ==
 				    n.value);
 		}
-		sp_population_free(&x);
-		sp_class_sums_free(&t);
 	}
 }
 

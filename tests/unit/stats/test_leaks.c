@@ -61,7 +61,7 @@ TEST(leak_and_steady)
 TEST(teardown)
 {
 	struct sp_leaks *leaks;
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 
 	live_profile_init(&live, 1, RUN_NS);
 	live.profile.end = SP_PROFILE_END_CLEAN;
@@ -79,14 +79,13 @@ TEST(teardown)
 	leaks = judge_span(&live, SP_NEVER, SP_NEVER);
 	assert_int_equal(leaks->teardown_ns, SP_NEVER);
 	sp_leaks_free(leaks);
-	live_profile_free(&live);
 }
 
 /* Idle at first and at last: what is there then does not grow old. */
 TEST(idle)
 {
 	struct sp_leaks *leaks;
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 
 	live_profile_init(&live, 1, RUN_NS);
 	add(&live, 300000, 700000, 200, SP_NEVER, SP_NEVER);
@@ -103,7 +102,6 @@ TEST(idle)
 	assert_int_equal(leaks->clock.edge_ns[0], 0);
 	assert_int_not_equal(leaks->rows[0].verdict, SP_LEAK_LEAK);
 	sp_leaks_free(leaks);
-	live_profile_free(&live);
 }
 
 /* Busy in the first third of the run, and at the end: by time it grows in
@@ -137,7 +135,7 @@ TEST(uneven)
 TEST(starved)
 {
 	struct sp_leaks *leaks;
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 
 	live_profile_init(&live, 1, RUN_NS);
 	for (uint64_t i = 0; i < 6; i++)
@@ -147,14 +145,13 @@ TEST(starved)
 	assert_true(leaks->is_uneven);
 	assert_int_equal(leaks->rows[0].verdict, SP_LEAK_LEAK);
 	sp_leaks_free(leaks);
-	live_profile_free(&live);
 }
 
 /* What fills up is all that is allocated: by its own bytes it grows evenly. */
 TEST(filling_alone)
 {
 	struct sp_leaks *leaks;
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 
 	live_profile_init(&live, 1, RUN_NS);
 	for (uint64_t i = 0; i < 1000; i++)
@@ -165,7 +162,6 @@ TEST(filling_alone)
 	/* and no longer run is asked for */
 	assert_true(leaks->rows[0].longer == 0);
 	sp_leaks_free(leaks);
-	live_profile_free(&live);
 }
 
 /* What is freed soon is the load.  Fewer and fewer requests that leak are no
@@ -215,7 +211,7 @@ static void add_falling(struct live_profile *live, unsigned int n, double fall,
 TEST(lost_samples)
 {
 	struct sp_leaks *leaks;
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 
 	live_profile_init(&live, 1, RUN_NS);
 	add(&live, 0, RUN_NS, 1000, SP_NEVER, SP_NEVER);
@@ -239,7 +235,6 @@ TEST(lost_samples)
 				.lo<leaks->rows[0].half_bytes.hi, lost> 0);
 		sp_leaks_free(leaks);
 	}
-	live_profile_free(&live);
 }
 
 TEST(load_that_falls_little)
@@ -275,7 +270,7 @@ TEST(shares)
 		{{.is_load = true, .has_all = true}, 1.25},
 		{{.is_uneven = true, .is_load = true, .has_all = true}, 2.5}};
 	struct sp_leak_judging judging;
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 	struct sp_leaks *leaks;
 	struct sp_leak row;
 	double p = 0;
@@ -295,13 +290,12 @@ TEST(shares)
 		assert_float_equal(row.p / p, cases[i].times, 1e-9);
 	}
 	sp_leaks_free(leaks);
-	live_profile_free(&live);
 }
 
 /* One object that doubles tells nothing. */
 TEST(doubling)
 {
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 
 	live_profile_init(&live, 1, RUN_NS);
 	add(&live, 0, RUN_NS, 1000, 500, 0);
@@ -309,14 +303,13 @@ TEST(doubling)
 		live_profile_add(&live, t, 2 * t < RUN_NS ? 2 * t : SP_NEVER,
 				 100 * t);
 	assert_int_equal(verdict_of(&live), SP_LEAK_UNDECIDED);
-	live_profile_free(&live);
 }
 
 TEST(refused)
 {
 	const uint32_t row_of_stack[] = {0};
 	struct sp_leaks *leaks;
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 	struct sp_error err;
 
 	live_profile_init(&live, 1, RUN_NS);
@@ -346,7 +339,6 @@ TEST(refused)
 	assert_int_equal(sp_leaks_new(&live.profile, row_of_stack, 1, SP_NEVER,
 				      SP_NEVER, &leaks, &err),
 			 -ENODATA);
-	live_profile_free(&live);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -112,7 +112,7 @@ TEST(exact_at_period_1)
  * the product of the two rounded fractions is more. */
 TEST(quantile_met_exactly)
 {
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 
 	assert_true((27. / 33) * (11. / 18) > 0.5);
 	live_profile_init(&live, 1, END);
@@ -125,7 +125,6 @@ TEST(quantile_met_exactly)
 			 i < 6 || i >= 15);
 	assert_int_equal(lifetime_of(&live.profile).median_ns, 3);
 	assert_int_equal(exact_quantile(&live.profile, 2), 3);
-	live_profile_free(&live);
 }
 
 /* Remission of 21 patients under 6-mercaptopurine (Freireich 1963), the usual
@@ -140,7 +139,7 @@ TEST(published_table)
 		{10, 0}, {11, 0}, {13, 1}, {16, 1}, {17, 0}, {19, 0}, {20, 0},
 		{22, 1}, {23, 1}, {25, 0}, {32, 0}, {32, 0}, {34, 0}, {35, 0},
 	};
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 	struct sp_lifetime row;
 
 	live_profile_init(&live, 1, END);
@@ -151,14 +150,13 @@ TEST(published_table)
 	assert_int_equal(row.alive, 12);
 	assert_int_equal(row.median_ns, 23);
 	assert_true(row.p90_ns == SP_NEVER);
-	live_profile_free(&live);
 }
 
 /* A leak whose few freed objects were freed at once: who drops the survivors
  * says 5 ns. */
 TEST(survivors_count)
 {
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 	struct sp_lifetime row;
 
 	live_profile_init(&live, 1, END);
@@ -169,27 +167,25 @@ TEST(survivors_count)
 	assert_true(row.p90_ns == SP_NEVER);
 	assert_int_equal(row.alive, 90);
 	assert_close(row.alive_share, 0.9, 1e-15);
-	live_profile_free(&live);
 }
 
 /* And who takes survivors as freed at the end says 900 ns. */
 TEST(survivors_are_not_freed)
 {
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 
 	live_profile_init(&live, 1, END);
 	for (unsigned int i = 0; i < 100; i++)
 		add_life(&live, i < 45 ? 5 : 900, i < 45);
 	add_life(&live, 950, true);
 	assert_int_equal(lifetime_of(&live.profile).median_ns, 950);
-	live_profile_free(&live);
 }
 
 /* A sampled object of 16 bytes stands for many, one of many periods for
  * itself. */
 TEST(weights)
 {
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 	struct sp_lifetime row;
 	struct sp_acc acc;
 
@@ -207,7 +203,6 @@ TEST(weights)
 	/* with a period of its own it is one of many */
 	live.profile.samples[9].period_bytes = 1;
 	assert_int_equal(lifetime_of(&live.profile).median_ns, 700);
-	live_profile_free(&live);
 }
 
 /* The weighted curve at a time by the formula, in floating point. */
@@ -281,7 +276,7 @@ TEST(rows)
 	struct sp_selection selection;
 	struct sp_lifetime rows[3];
 	struct sp_stack stacks[4] = {{.id = 1}};
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 
 	live_profile_init(&live, 1, END);
 	live.profile.stacks = stacks;
@@ -303,7 +298,6 @@ TEST(rows)
 	assert_int_equal(rows[2].samples, 18);
 	assert_int_equal(rows[2].median_ns, 10);
 	assert_int_equal(rows[2].p90_ns, 13);
-	live_profile_free(&live);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -322,14 +322,13 @@ TEST(measured_by_the_others)
 
 TEST(one_in_four_chooses)
 {
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 
 	live_profile_init(&live, R0, 1000);
 	live.profile.seed = 7;
 	for (unsigned int k = 0; k < 10000; k++)
 		live_profile_add(&live, k % 1000, SP_NEVER, 64);
 	assert_in_range(count_choosers(&live.profile), 2067, 2933);
-	live_profile_free(&live);
 }
 
 /* No sample chooses: all do. */
@@ -523,7 +522,7 @@ TEST(certain_objects)
  * freed at its birth was never there. */
 TEST(one_nanosecond)
 {
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 	struct sp_peak peak;
 
 	live_profile_init(&live, 1, 100);
@@ -535,13 +534,12 @@ TEST(one_nanosecond)
 	assert_true(peak.bytes.value == 200);
 	assert_int_equal(peak.time_ns, 20);
 	assert_int_equal(peak.samples, 1);
-	live_profile_free(&live);
 }
 
 TEST(selection)
 {
 	struct sp_selection selection;
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 	struct sp_peak peak;
 
 	live_profile_init(&live, 1, 100);
@@ -562,12 +560,11 @@ TEST(selection)
 	assert_int_equal(sp_peak(&live.profile, &selection, 0.95, &peak, NULL),
 			 0);
 	assert_true(peak.bytes.value == 10);
-	live_profile_free(&live);
 }
 
 TEST(empty)
 {
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 	struct sp_peak peak;
 
 	live_profile_init(&live, R0, 100);
@@ -576,13 +573,12 @@ TEST(empty)
 	assert_close(peak.bytes.hi, R0 * log(40), 1e-12);
 	assert_int_equal(peak.samples, 0);
 	assert_int_equal(peak.time_ns, 0);
-	live_profile_free(&live);
 }
 
 /* The largest numbers that a file can hold. */
 TEST(hostile_sizes)
 {
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 	struct sp_peak peak;
 
 	live_profile_init(&live, SP_FORMAT_PERIOD_MAX, UINT64_MAX - 1);
@@ -594,7 +590,6 @@ TEST(hostile_sizes)
 	assert_true(isfinite(peak.bytes.hi));
 	assert_close(peak.bytes.value, 50 * 0x1p64, 1e-9);
 	assert_int_equal(peak.samples, 100);
-	live_profile_free(&live);
 }
 
 TEST_MAIN(NULL, NULL)

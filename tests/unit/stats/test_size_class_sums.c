@@ -69,7 +69,7 @@ static void add(struct sp_class_sums *sums, struct model *m, struct sp_rng *rng)
 
 TEST(add)
 {
-	struct sp_class_sums sums;
+	FREED_BY(sp_class_sums_free) struct sp_class_sums sums;
 	struct model m;
 	struct sp_rng rng;
 
@@ -83,7 +83,6 @@ TEST(add)
 			assert_is(&sums, &m);
 	}
 	assert_is(&sums, &m);
-	sp_class_sums_free(&sums);
 }
 
 /* Of any number of classes each, few and many in common. */
@@ -132,7 +131,7 @@ TEST(empty)
 TEST(everything_at_the_peak)
 {
 	struct sp_estimation how = {.method = SP_METHOD_P3T, .confidence = 0.9};
-	struct sp_class_sums t;
+	FREED_BY(sp_class_sums_free) struct sp_class_sums t;
 	struct sp_interval i;
 
 	sp_class_sums_init(&t, 1);
@@ -143,7 +142,6 @@ TEST(everything_at_the_peak)
 	assert_true(i.lo == 240 && i.value == 240 && i.hi == 240);
 	i = sp_estimate_objects(&how, &t);
 	assert_true(i.lo == 10 && i.value == 10 && i.hi == 10);
-	sp_class_sums_free(&t);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -181,7 +181,7 @@ TEST(large_objects_leave_no_trace)
 {
 	struct sp_timeline_point out[5];
 	struct sp_selection selection;
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 	struct sp_acc alone;
 
 	everything(&selection);
@@ -198,14 +198,13 @@ TEST(large_objects_leave_no_trace)
 	assert_same_interval(out[0].live_bytes, bytes_of(&alone, 0.95), 0);
 	assert_same_interval(out[3].live_bytes, out[0].live_bytes, 0);
 	assert_same_interval(out[4].live_objects, out[0].live_objects, 0);
-	live_profile_free(&live);
 }
 
 TEST(moments)
 {
 	struct sp_timeline_point out[4];
 	struct sp_selection selection;
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 
 	everything(&selection);
 	live_profile_init(&live, 1, 30);
@@ -219,7 +218,6 @@ TEST(moments)
 	assert_true(out[1].live_bytes.value == 110);
 	assert_true(out[2].live_bytes.value == 10);
 	assert_true(out[3].live_bytes.value == 1);
-	live_profile_free(&live);
 }
 
 /* A selection says when the points begin and end, and who takes part. */
@@ -227,7 +225,7 @@ TEST(selection)
 {
 	struct sp_timeline_point out[3];
 	struct sp_selection selection;
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 
 	everything(&selection);
 	live_profile_init(&live, 1, 100);
@@ -256,7 +254,6 @@ TEST(selection)
 	assert_int_equal(out[0].time_ns, 200);
 	assert_int_equal(out[2].time_ns, 200);
 	assert_int_equal(out[1].samples, 0);
-	live_profile_free(&live);
 }
 
 /* Times of a damaged clock do not overflow. */
@@ -264,7 +261,7 @@ TEST(longest_run)
 {
 	struct sp_timeline_point out[POINTS_MAX];
 	struct sp_selection selection;
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 
 	everything(&selection);
 	live_profile_init(&live, 1, UINT64_MAX - 1);
@@ -277,7 +274,6 @@ TEST(longest_run)
 	assert_true(out[POINTS_MAX - 1].time_ns == UINT64_MAX - 1);
 	assert_true(out[0].live_bytes.value == 0);
 	assert_true(out[POINTS_MAX - 1].live_bytes.value == 7);
-	live_profile_free(&live);
 }
 
 /* Nothing sampled is a statement. */
@@ -285,7 +281,7 @@ TEST(empty)
 {
 	struct sp_timeline_point out[2];
 	struct sp_selection selection;
-	struct live_profile live;
+	FREED_BY(live_profile_free) struct live_profile live;
 
 	everything(&selection);
 	live_profile_init(&live, R0, 10);
@@ -293,7 +289,6 @@ TEST(empty)
 		sp_timeline(&live.profile, &selection, &p3, out, 2, NULL), 0);
 	assert_true(out[1].live_bytes.lo == 0 && out[1].live_bytes.value == 0);
 	assert_close(out[1].live_bytes.hi, R0 * log(40), 1e-12);
-	live_profile_free(&live);
 }
 
 /* More points than there is memory for.  Sanitizers stop the program there. */

@@ -89,7 +89,7 @@ static void put_shared(const char *path, uint8_t id)
 {
 	char command[512];
 	size_t size;
-	char *bytes = read_file(SHARED, &size);
+	FREED char *bytes = read_file(SHARED, &size);
 	char *at = memmem(bytes, size, id_bytes, sizeof(id_bytes));
 
 	assert_non_null(at);
@@ -98,7 +98,6 @@ static void put_shared(const char *path, uint8_t id)
 		 path);
 	assert_int_equal(system(command), 0);
 	write_file(in_scratch(path), bytes, size);
-	free(bytes);
 }
 
 /* Over LINK, as the build id follows it: with more slashes in front, or more

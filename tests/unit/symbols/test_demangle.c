@@ -10,7 +10,7 @@
 
 static void check(const char *mangled, const char *expected)
 {
-	char *name = sp_demangle(mangled);
+	FREED char *name = sp_demangle(mangled);
 
 	if (expected) {
 		assert_non_null(name);
@@ -19,7 +19,6 @@ static void check(const char *mangled, const char *expected)
 	} else if (name) {
 		fail_msg("%s became %s", mangled, name);
 	}
-	free(name);
 }
 
 TEST(cxx_keeps_templates_and_drops_parameters)
@@ -35,11 +34,10 @@ TEST(cxx_keeps_templates_and_drops_parameters)
 
 static void check_full(const char *mangled, const char *expected)
 {
-	char *name = sp_demangle(mangled);
+	FREED char *name = sp_demangle(mangled);
 
 	assert_non_null(name);
 	assert_string_equal(name, expected);
-	free(name);
 }
 
 /* What tells functions apart stays; the end of it is not read. */
@@ -162,13 +160,12 @@ TEST(references_of_d_are_bounded)
 
 static void check_ada(const char *name, const char *expected)
 {
-	char *found = sp_othername_ada(name);
+	FREED char *found = sp_othername_ada(name);
 
 	if (expected)
 		assert_non_null(found);
 	if (found)
 		assert_string_equal(found, expected ? expected : "");
-	free(found);
 }
 
 TEST(ada)

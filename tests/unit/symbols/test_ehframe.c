@@ -137,7 +137,7 @@ TEST(damaged_headers)
 		size_t where = at < 64 + phdrs * 56
 				       ? at
 				       : header + at - 64 - phdrs * 56;
-		char *copy = malloc((size_t)n);
+		FREED char *copy = malloc((size_t)n);
 
 		memcpy(copy, file, (size_t)n);
 		copy[where] = (char)~copy[where];
@@ -150,7 +150,6 @@ TEST(damaged_headers)
 				sp_ehframe_find(&e, a, &found);
 		}
 		elf_end(elf);
-		free(copy);
 	}
 	/* The four bytes of the kind always matter, others do not. */
 	assert_in_range(usable, 1, 64 + phdrs * 56 + 12 - 4);

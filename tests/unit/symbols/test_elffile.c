@@ -86,10 +86,9 @@ static uint8_t *read_file(const char *path, size_t *ret_size)
 static void copy_file(const char *from, const char *to)
 {
 	size_t size;
-	uint8_t *bytes = read_file(from, &size);
+	FREED uint8_t *bytes = read_file(from, &size);
 
 	write_file(to, bytes, size);
-	free(bytes);
 }
 
 static void check_open(const char *path, const struct sp_build_id *want,
@@ -149,7 +148,7 @@ TEST(what_is_no_regular_file)
 TEST(what_is_no_executable_or_library)
 {
 	const char *path = in_scratch("contents");
-	uint8_t *elf;
+	FREED uint8_t *elf;
 	size_t size;
 
 	check_open("/proc/self/environ", &no_id, -ENOEXEC, "is not an ELF");
@@ -172,7 +171,6 @@ TEST(what_is_no_executable_or_library)
 	elf[16] = 4;
 	write_file(path, elf, size);
 	check_open(path, &no_id, -ENOEXEC, "is not an ELF");
-	free(elf);
 }
 
 /* As its definition has it: bit by bit. */

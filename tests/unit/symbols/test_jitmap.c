@@ -34,7 +34,7 @@ static void check_symbol(const struct sp_jitmap *map, uint64_t address,
 
 TEST(names)
 {
-	struct sp_jitmap map = {0};
+	FREED_BY(sp_jitmap_done) struct sp_jitmap map = {0};
 	struct sp_jit_symbol s;
 
 	add_text(&map, "1000 10 JS:*parse /srv/my app/a.js:10:3\n"
@@ -60,12 +60,11 @@ TEST(names)
 	check_symbol(&map, 0x1090, "(anonymous)", NULL, 0, false);
 	assert_false(sp_jitmap_find(&map, 0xfff, &s));
 	assert_false(sp_jitmap_find(&map, 0x10a0, &s));
-	sp_jitmap_done(&map);
 }
 
 TEST(bad_lines_are_left_out)
 {
-	struct sp_jitmap map = {0};
+	FREED_BY(sp_jitmap_done) struct sp_jitmap map = {0};
 	struct sp_jit_symbol s;
 
 	add_text(&map, "\n"
@@ -83,12 +82,11 @@ TEST(bad_lines_are_left_out)
 	assert_int_equal(map.n_entries, 1);
 	check_symbol(&map, 0x3000, "good", NULL, 0, false);
 	assert_false(sp_jitmap_find(&map, 0x4000, &s));
-	sp_jitmap_done(&map);
 }
 
 TEST(last_one_speaks)
 {
-	struct sp_jitmap map = {0};
+	FREED_BY(sp_jitmap_done) struct sp_jitmap map = {0};
 
 	add_text(&map, "1000 100 old\n"
 		       "1040 10 new\n"
@@ -99,7 +97,6 @@ TEST(last_one_speaks)
 	check_symbol(&map, 0x1040, "new", NULL, 0, true);
 	check_symbol(&map, 0x1050, "old", NULL, 0, false);
 	check_symbol(&map, 0x2000, "same", "a.js", 1, false);
-	sp_jitmap_done(&map);
 }
 
 /* The same by going through all entries from the last one on. */
@@ -120,7 +117,7 @@ TEST(as_plainly)
 
 	sp_rng_init(&rng, 7, 0);
 	for (int round = 0; round < 300; round++) {
-		struct sp_jitmap map = {0};
+		FREED_BY(sp_jitmap_done) struct sp_jitmap map = {0};
 		const unsigned int n = (unsigned int)(sp_rng_next(&rng) % 60);
 
 		for (unsigned int i = 0; i < n; i++) {
@@ -141,7 +138,6 @@ TEST(as_plainly)
 			if (name)
 				assert_string_equal(s.function, name);
 		}
-		sp_jitmap_done(&map);
 	}
 }
 
@@ -194,7 +190,7 @@ static void put_move(struct dump *d, uint64_t from, uint64_t to)
 
 TEST(dump)
 {
-	struct sp_jitmap map = {0};
+	FREED_BY(sp_jitmap_done) struct sp_jitmap map = {0};
 	struct sp_jit_symbol s;
 	struct dump d;
 
@@ -212,7 +208,6 @@ TEST(dump)
 	check_symbol(&map, 0x2008, "py::f", "/a.py", 0, true);
 	check_symbol(&map, 0x2017, "py::f", "/a.py", 0, false);
 	assert_false(sp_jitmap_find(&map, 0x3000, &s));
-	sp_jitmap_done(&map);
 }
 
 /* What was read until the file is cut stays; no byte behind it is looked at. */
@@ -225,8 +220,8 @@ TEST(cut_dump)
 	put_load(&d, 0x2000, "g");
 	put_move(&d, 0x1000, 0x3000);
 	for (size_t n = 0; n <= d.n; n++) {
-		uint8_t *copy = malloc(n + !n);
-		struct sp_jitmap map = {0};
+		FREED uint8_t *copy = malloc(n + !n);
+		FREED_BY(sp_jitmap_done) struct sp_jitmap map = {0};
 
 		assert_non_null(copy);
 		memcpy(copy, d.bytes, n);
@@ -235,8 +230,6 @@ TEST(cut_dump)
 		assert_int_equal(map.n_entries,
 				 (n >= 40 + 74) + (n >= 40 + 2 * 74) +
 					 (n >= 40 + 2 * 74 + 64));
-		sp_jitmap_done(&map);
-		free(copy);
 	}
 	d.bytes[0] ^= 1;
 	assert_int_equal(
@@ -279,7 +272,7 @@ static void set_up(struct rig *r)
 
 static void check_opened(const struct rig *r, size_t n, const char *problem)
 {
-	struct sp_jitmap map = {0};
+	FREED_BY(sp_jitmap_done) struct sp_jitmap map = {0};
 
 	assert_int_equal(sp_jitmap_open(&map, &r->profile), 0);
 	assert_int_equal(map.n_entries, n);
@@ -287,7 +280,6 @@ static void check_opened(const struct rig *r, size_t n, const char *problem)
 		assert_non_null(strstr(map.problem, problem));
 	else
 		assert_string_equal(map.problem, "");
-	sp_jitmap_done(&map);
 }
 
 TEST(whose_file)

@@ -12,11 +12,10 @@
 
 static void check_as(const char *name, bool keeps_traits, const char *expected)
 {
-	char *plain = sp_plain_name(name, keeps_traits);
+	FREED char *plain = sp_plain_name(name, keeps_traits);
 
 	assert_non_null(plain);
 	assert_string_equal(plain, expected);
-	free(plain);
 }
 
 static void check(const char *name, const char *expected)

@@ -73,7 +73,7 @@ static uint32_t find(const struct sp_rangemap *map, uint64_t address)
 static void check_against_model(const struct sp_range *ranges, size_t n,
 				uint64_t last)
 {
-	struct sp_rangemap map = {0};
+	FREED_BY(sp_rangemap_clear) struct sp_rangemap map = {0};
 	uint64_t address;
 	size_t i;
 
@@ -83,7 +83,6 @@ static void check_against_model(const struct sp_range *ranges, size_t n,
 	for (address = 0; address <= last; address++)
 		assert_int_equal(find(&map, address),
 				 model_find(ranges, n, address));
-	sp_rangemap_clear(&map);
 }
 
 TEST(random_ranges_match_model)
@@ -121,7 +120,7 @@ TEST(ends_of_the_address_space)
 		{.start = 5, .end = 5, .value = 9},
 		{.start = 9, .end = 3, .value = 10},
 	};
-	struct sp_rangemap map = {0};
+	FREED_BY(sp_rangemap_clear) struct sp_rangemap map = {0};
 	size_t i;
 
 	for (i = 0; i < 4; i++)
@@ -132,16 +131,14 @@ TEST(ends_of_the_address_space)
 	assert_int_equal(find(&map, 5), NONE);
 	assert_int_equal(find(&map, UINT64_MAX - 1), 8);
 	assert_int_equal(find(&map, UINT64_MAX), NONE);
-	sp_rangemap_clear(&map);
 }
 
 TEST(empty_map_finds_nothing)
 {
-	struct sp_rangemap map = {0};
+	FREED_BY(sp_rangemap_clear) struct sp_rangemap map = {0};
 
 	assert_int_equal(sp_rangemap_seal(&map), 0);
 	assert_int_equal(find(&map, 0), NONE);
-	sp_rangemap_clear(&map);
 }
 
 TEST_MAIN(NULL, NULL)

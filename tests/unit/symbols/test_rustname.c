@@ -50,11 +50,10 @@ TEST(cut)
 
 	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		for (n = 2; n < strlen(good[i]); n++) {
-			char *name = strndup(good[i], n);
+			FREED char *name = strndup(good[i], n);
 
 			assert_non_null(name);
 			sp_rustname_is_tame(name);
-			free(name);
 		}
 	}
 	assert_false(sp_rustname_is_tame("_R"));

@@ -344,7 +344,7 @@ TEST(file)
 				   "^pool_get$\r\n"
 				   "  # not this: ^main$\n"
 				   "^last$";
-	struct memfile file;
+	FREED_BY(memfile_close) struct memfile file;
 	char more[64];
 
 	memfile_open(&file);
@@ -355,14 +355,13 @@ TEST(file)
 	assert_int_equal(role(more, false, "", "pool_get"), SP_ROLE_LIBRARY);
 	assert_int_equal(role(more, false, "", "last"), SP_ROLE_LIBRARY);
 	assert_int_equal(role(more, false, "", "main"), SP_ROLE_OWN);
-	memfile_close(&file);
 }
 
 TEST(errors)
 {
 	struct sp_see_through_options options = {.more = "a(b"};
 	struct sp_see_through *rules;
-	struct memfile file;
+	FREED_BY(memfile_close) struct memfile file;
 	char more[64];
 
 	assert_int_equal(sp_see_through_new(&options, &rules, &error), -EINVAL);
@@ -376,7 +375,6 @@ TEST(errors)
 	options.more = more;
 	assert_int_equal(sp_see_through_new(&options, &rules, &error), -EINVAL);
 	assert_non_null(strstr(error.message, "line 2: --see-through: miss"));
-	memfile_close(&file);
 }
 
 /* All of a list are tried at one place. */

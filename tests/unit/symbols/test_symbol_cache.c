@@ -82,7 +82,7 @@ TEST(no_build_id)
 {
 	struct sp_symbol_cache *cache = sp_symbol_cache_new(1u << 20);
 	struct sp_module m, gone = module("/nowhere/at/all", 0);
-	struct memfile file;
+	FREED_BY(memfile_close) struct memfile file;
 	uint32_t first;
 
 	memfile_open(&file);
@@ -93,7 +93,6 @@ TEST(no_build_id)
 	memfile_write(&file, 0, "more", 4);
 	assert_int_not_equal(sp_symbol_cache_module(cache, &m), first);
 	assert_int_equal(sp_symbol_cache_module(cache, &gone), 0);
-	memfile_close(&file);
 	sp_symbol_cache_free(cache);
 }
 

@@ -9,11 +9,10 @@
 
 static void check(const char *name, size_t columns, const char *expected)
 {
-	char *cut = sp_cut_name(name, columns, SP_CUT_ASCII);
+	FREED char *cut = sp_cut_name(name, columns, SP_CUT_ASCII);
 
 	assert_non_null(cut);
 	assert_string_equal(cut, expected);
-	free(cut);
 }
 
 TEST(brackets)
@@ -225,7 +224,7 @@ static bool has_matching_brackets(const char *text)
 
 static void check_any(const char *text, size_t columns, enum sp_cut_dots dots)
 {
-	char *cut = sp_cut_name(text, columns, dots);
+	FREED char *cut = sp_cut_name(text, columns, dots);
 
 	assert_non_null(cut);
 	assert_true(columns_of(cut) <= columns);
@@ -234,7 +233,6 @@ static void check_any(const char *text, size_t columns, enum sp_cut_dots dots)
 	if (!strstr(text, "operator") && !strstr(text, "->") &&
 	    has_matching_brackets(text) && !has_matching_brackets(cut))
 		fail_msg("%s in %zu: %s", text, columns, cut);
-	free(cut);
 }
 
 TEST(anything)

@@ -6,14 +6,13 @@
 
 static void assert_said(const struct sp_whole *w, const char *words)
 {
-	char *text = NULL;
+	FREED char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	sp_lack_print(out, w);
 	fclose(out);
 	assert_string_equal(text, words);
-	free(text);
 }
 
 TEST(why)
@@ -179,7 +178,7 @@ TEST(json)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct sp_json json = {.is_first = true};
-		char *text = NULL;
+		FREED char *text = NULL;
 		size_t size;
 
 		json.out = open_memstream(&text, &size);
@@ -187,7 +186,6 @@ TEST(json)
 		fclose(json.out);
 		if (!strstr(text, cases[i].words))
 			fail_msg("%s is not in %s", cases[i].words, text);
-		free(text);
 	}
 }
 

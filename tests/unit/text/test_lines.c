@@ -26,10 +26,9 @@ static char *page_line(const char *before, const char *name, const char *after)
 static void prints(const char *before, const char *name, const char *after,
 		   const char *want)
 {
-	char *got = page_line(before, name, after);
+	FREED char *got = page_line(before, name, after);
 
 	assert_string_equal(got, want);
-	free(got);
 }
 
 static int reset(void **state)
@@ -70,12 +69,11 @@ TEST_BETWEEN(every_width, NULL, reset)
 	const char *name = "std::vector<shop::item>::push_back";
 
 	for (unsigned int columns = 30; columns < 80; columns++) {
-		char *got;
+		FREED char *got;
 
 		sp_lines_set_terminal(columns);
 		got = page_line("  1.00 MiB  12.3%  ", name, "");
 		assert_true(sp_lines_bytes(got, columns) >= strcspn(got, "\n"));
-		free(got);
 	}
 }
 
@@ -87,10 +85,9 @@ TEST_BETWEEN(names_are_whole_elsewhere, NULL, reset)
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	for (int i = 0; i < 2; i++) {
-		char *got = page_line("  1.00 MiB  ", name, "  (app)");
+		FREED char *got = page_line("  1.00 MiB  ", name, "  (app)");
 
 		assert_int_equal(strlen(got), 12 + 199 + 7 + 1);
-		free(got);
 	}
 	sp_lines_set_terminal(40);
 	assert_int_equal(sp_lines_columns(), 40);
@@ -195,10 +192,9 @@ static char *bar(double share)
 
 static void has_bar(double share, const char *want)
 {
-	char *got = bar(share);
+	FREED char *got = bar(share);
 
 	assert_string_equal(got, want);
-	free(got);
 }
 
 TEST_BETWEEN(bar, NULL, reset)

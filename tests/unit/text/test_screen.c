@@ -10,14 +10,13 @@
 static void draws(const char *text, unsigned int rows, unsigned int columns,
 		  const char *want)
 {
-	char *got = NULL;
+	FREED char *got = NULL;
 	size_t size;
 	FILE *out = open_memstream(&got, &size);
 
 	sp_screen_draw(out, text, rows, columns);
 	fclose(out);
 	assert_string_equal(got, want);
-	free(got);
 }
 
 TEST(draw)

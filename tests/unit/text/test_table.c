@@ -50,10 +50,9 @@ static char *written(size_t n, bool as_json)
 
 static void check_text(size_t n, bool as_json, const char *wanted)
 {
-	char *text = written(n, as_json);
+	FREED char *text = written(n, as_json);
 
 	assert_string_equal(text, wanted);
-	free(text);
 }
 
 #define HEAD "name,n,maybe,share,bytes,bytes_lo,bytes_hi,is_so\n"

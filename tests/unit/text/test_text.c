@@ -257,10 +257,9 @@ static char *printed_estimate(double value, double hi, uint64_t samples,
 static void prints(double value, double hi, uint64_t samples, double confidence,
 		   const char *want)
 {
-	char *got = printed_estimate(value, hi, samples, confidence);
+	FREED char *got = printed_estimate(value, hi, samples, confidence);
 
 	assert_string_equal(got, want);
-	free(got);
 }
 
 TEST(print_estimate)

@@ -63,7 +63,7 @@ static struct names begin(uint64_t within_ns)
 TEST(one_end_for_all)
 {
 	char profile[] = "profile";
-	struct names names = begin(HOUR_NS);
+	FREED_BY(names_end) struct names names = begin(HOUR_NS);
 	uint64_t before;
 
 	assert_true(names_add(&names, profile));
@@ -71,18 +71,16 @@ TEST(one_end_for_all)
 	assert_in_range(before, 1, HOUR_NS / 1000);
 	assert_true(names_add(&names, profile));
 	assert_in_range(left_us(), 1, before - 1);
-	names_end(&names);
 }
 
 TEST(none_behind_it)
 {
 	char profile[] = "profile";
-	struct names names = begin(0);
+	FREED_BY(names_end) struct names names = begin(0);
 
 	unlink(called);
 	assert_false(names_add(&names, profile));
 	assert_int_not_equal(access(called, F_OK), 0);
-	names_end(&names);
 }
 
 TEST_MAIN(make_script, remove_script)

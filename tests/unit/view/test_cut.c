@@ -40,7 +40,7 @@ static void check_text(const struct sp_analysis *a)
 	static const char *const lies[] = {", exact",  "exact in", "cleanly",
 					   "complete", "nan",      " inf",
 					   "-0 "};
-	char *text = NULL;
+	FREED char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
@@ -52,7 +52,6 @@ static void check_text(const struct sp_analysis *a)
 		if (strstr(text, lies[i]))
 			fail_msg("\"%s\" in: %s", lies[i], text);
 	assert_non_null(strstr(text, "the file is cut short"));
-	free(text);
 }
 
 static void check_profile(const struct sp_profile *p)

@@ -190,7 +190,7 @@ TEST_OF(struct document *d, every_loss_and_damage, setup, teardown)
 TEST_OF(struct document *d, functions, setup, teardown)
 {
 	const struct sp_class_sums *big, *small;
-	struct sp_class_sums both;
+	FREED_BY(sp_class_sums_free) struct sp_class_sums both;
 	const json_t *f;
 
 	fixture_stack(d->x, (size_t[]){H_IN_G, MAIN}, 2, 9, 100);
@@ -223,7 +223,6 @@ TEST_OF(struct document *d, functions, setup, teardown)
 	assert_true(real(f, "2.cum_share.value") == 1);
 	assert_true(real(f, "2.cum_share.hi") == 1);
 	assert_true(real(f, "2.flat_share.lo") == 0);
-	sp_class_sums_free(&both);
 }
 
 TEST_OF(struct document *d, stacks, setup, teardown)

@@ -330,7 +330,7 @@ TEST_OF(struct page *page, stack_of_library_functions, page_setup,
 {
 	struct fixture *x = page->x;
 	struct sp_aggregate *a;
-	char *text = NULL;
+	FREED char *text = NULL;
 	size_t size;
 	FILE *out;
 
@@ -360,7 +360,6 @@ TEST_OF(struct page *page, stack_of_library_functions, page_setup,
 			 "    std::b (inline)  b.h:2  (app)\n"
 			 "    std::c  c.h:3  (app)\n"
 			 "    main  src/main.c:10  (app)\n");
-	free(text);
 }
 
 TEST_OF(struct page *page, stack_of_no_frames, page_setup, page_teardown)
