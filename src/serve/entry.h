@@ -31,8 +31,8 @@ struct sp_metrics_entry {
 	uint64_t alloc_bytes, alloc_objects;
 	/* Of a large file at first nothing is known but its totals. */
 	bool has_figures;
-	bool is_whole; /* model/whole.h */
-	enum sp_unseen unseen;
+	bool is_whole;   /* model/whole.h */
+	bool has_unseen; /* objects may be in no sample */
 	bool has_classes, has_live, has_rss;
 	struct sp_class_total classes[SP_FORMAT_CLASSES];
 	struct sp_interval live_bytes, live_objects, peak_bytes;

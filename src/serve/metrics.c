@@ -156,7 +156,7 @@ static bool take_figures(struct sp_metrics_entry *p,
 				(struct sp_interval){NAN, NAN, NAN};
 	}
 	p->is_whole = sp_whole_is_all(&whole);
-	p->unseen = sp_profile_unseen(profile);
+	p->has_unseen = sp_profile_unseen(profile) != SP_UNSEEN_NONE;
 	p->has_rss = sp_analysis_rss_at(profile, SP_NEVER, &p->rss_bytes);
 	return p->labels && p->program;
 }

@@ -16,89 +16,60 @@ static bool is_shown(const struct sp_metrics *m,
 			     p->stop_unix_ns + m->keep_ns >= m->now_unix_ns);
 }
 
-typedef bool value_fn(const struct sp_metrics_entry *p, double *ret);
-
-static bool value_running(const struct sp_metrics_entry *p, double *ret)
-{
-	*ret = p->is_running;
-	return true;
-}
-
-static bool value_bytes(const struct sp_metrics_entry *p, double *ret)
-{
-	*ret = (double)p->alloc_bytes;
-	return true;
-}
-
-static bool value_objects(const struct sp_metrics_entry *p, double *ret)
-{
-	*ret = (double)p->alloc_objects;
-	return true;
-}
-
-static bool value_rss(const struct sp_metrics_entry *p, double *ret)
-{
-	*ret = (double)p->rss_bytes;
-	return p->has_rss;
-}
-
-static bool value_whole(const struct sp_metrics_entry *p, double *ret)
-{
-	*ret = p->is_whole;
-	return p->has_figures;
-}
-
-static bool value_unseen(const struct sp_metrics_entry *p, double *ret)
-{
-	*ret = p->unseen != SP_UNSEEN_NONE;
-	return p->has_figures;
-}
-
-static const struct sp_interval *live_bytes(const struct sp_metrics_entry *p)
-{
-	return &p->live_bytes;
-}
-
-static const struct sp_interval *live_objects(const struct sp_metrics_entry *p)
-{
-	return &p->live_objects;
-}
-
-static const struct sp_interval *peak_bytes(const struct sp_metrics_entry *p)
-{
-	return &p->peak_bytes;
-}
+#define AT(member) offsetof(struct sp_metrics_entry, member)
+#define ALWAYS     SIZE_MAX
 
 static const struct {
 	const char *name, *type, *unit, *help;
-	value_fn *value;
+	enum { FLAG, NUMBER } kind;
+	size_t at;  /* of the bool or uint64_t in the entry */
+	size_t has; /* of the bool that says whether it is known, or ALWAYS */
 } families[] = {
-	{"running", "gauge", "", "1 while the process runs", value_running},
+	{"running", "gauge", "", "1 while the process runs", FLAG,
+	 AT(is_running), ALWAYS},
 	{"allocated_bytes", "counter", "bytes", "Bytes allocated, counted",
-	 value_bytes},
+	 NUMBER, AT(alloc_bytes), ALWAYS},
 	{"allocated_objects", "counter", "", "Objects allocated, counted",
-	 value_objects},
+	 NUMBER, AT(alloc_objects), ALWAYS},
 	{"resident_bytes", "gauge", "bytes",
-	 "Resident memory as it was last recorded", value_rss},
+	 "Resident memory as it was last recorded", NUMBER, AT(rss_bytes),
+	 AT(has_rss)},
 	{"whole", "gauge", "",
 	 "1 if the profile has all that was recorded; else upper limits are "
 	 "missing, and what is alive may be",
-	 value_whole},
+	 FLAG, AT(is_whole), AT(has_figures)},
 	{"unseen", "gauge", "",
 	 "1 if live objects may be in no sample, since they were allocated "
 	 "before a fork or an attach, or while sampling was off",
-	 value_unseen},
+	 FLAG, AT(has_unseen), AT(has_figures)},
 };
 
 static const struct {
 	const char *name, *unit, *help;
-	const struct sp_interval *(*of)(const struct sp_metrics_entry *p);
+	size_t at; /* of the struct sp_interval in the entry */
 } estimates[] = {
-	{"live_bytes", "bytes", "Bytes alive, estimated", live_bytes},
-	{"live_objects", "", "Objects alive, estimated", live_objects},
+	{"live_bytes", "bytes", "Bytes alive, estimated", AT(live_bytes)},
+	{"live_objects", "", "Objects alive, estimated", AT(live_objects)},
 	{"peak_bytes", "bytes", "Most bytes alive at a time, estimated",
-	 peak_bytes},
+	 AT(peak_bytes)},
 };
+
+static bool flag_at(const struct sp_metrics_entry *p, size_t at)
+{
+	return *(const bool *)((const char *)p + at);
+}
+
+static bool value_of(size_t family, const struct sp_metrics_entry *p,
+		     uint64_t *ret)
+{
+	if (families[family].kind == FLAG)
+		*ret = flag_at(p, families[family].at);
+	else
+		memcpy(ret, (const char *)p + families[family].at,
+		       sizeof(*ret));
+	return families[family].has == ALWAYS ||
+	       flag_at(p, families[family].has);
+}
 
 static const struct {
 	const char *suffix, *what;
@@ -135,18 +106,18 @@ static void write_family(const struct sp_metrics *m, const struct style *style,
 {
 	FILE *out = style->out;
 	const bool is_counter = strcmp(families[f].type, "counter") == 0;
-	double value;
+	uint64_t value;
 
 	put_head(style, families[f].name, "", families[f].type,
 		 families[f].unit, families[f].help);
 	fputs(".\n", out);
 	for (size_t i = 0; i < m->n; i++)
 		if (is_shown(m, m->processes[i]) &&
-		    families[f].value(m->processes[i], &value))
+		    value_of(f, m->processes[i], &value))
 			fprintf(out, "sampleprof_%s%s{%s} %s\n",
 				families[f].name, is_counter ? "_total" : "",
 				m->processes[i]->labels,
-				sp_figure_fixed(value, 0).text);
+				sp_figure_fixed((double)value, 0).text);
 }
 
 static void write_estimate(const struct sp_metrics *m,
@@ -163,7 +134,7 @@ static void write_estimate(const struct sp_metrics *m,
 
 		if (!is_shown(m, p) || !p->has_live)
 			continue;
-		memcpy(&value, (const char *)estimates[e].of(p) + bounds[b].at,
+		memcpy(&value, (const char *)p + estimates[e].at + bounds[b].at,
 		       sizeof(value));
 		if (!isfinite(value))
 			continue;
