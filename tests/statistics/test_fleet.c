@@ -14,6 +14,7 @@
 
 #include "base/rng.h"
 #include "stats/two_stage.h"
+#include "support/draw.h"
 #include "support/test.h"
 
 #define FLEETS 2000
@@ -45,17 +46,6 @@ static const struct kind kinds[] = {
 
 static const struct sp_law_used law = {.always_large = true};
 
-static double uniform(struct sp_rng *rng)
-{
-	return ((double)(sp_rng_next(rng) >> 11) + 0.5) * 0x1p-53;
-}
-
-static double normal(struct sp_rng *rng)
-{
-	return sqrt(-2 * log(uniform(rng))) *
-	       cos(6.283185307179586 * uniform(rng));
-}
-
 /* How many of n objects are sampled: by the gaps between them. */
 static uint64_t draw_samples(struct sp_rng *rng, uint64_t n, double pi)
 {
@@ -66,7 +56,7 @@ static uint64_t draw_samples(struct sp_rng *rng, uint64_t n, double pi)
 	if (pi >= 1)
 		return n;
 	for (;; samples++) {
-		at += 1 + floor(log(uniform(rng)) / step);
+		at += 1 + floor(log(sp_lab_uniform(rng)) / step);
 		if (at > (double)n)
 			return samples;
 	}
@@ -79,8 +69,8 @@ static double make_process(struct sp_rng *rng, const struct kind *k,
 	const double pi = sp_inclusion_probability(k->size, (uint64_t)PERIOD);
 	uint64_t n = 0;
 
-	if (uniform(rng) < k->share)
-		n = (uint64_t)(k->bytes * exp(k->spread * normal(rng)) /
+	if (sp_lab_uniform(rng) < k->share)
+		n = (uint64_t)(k->bytes * exp(k->spread * draw_normal(rng)) /
 			       (double)k->size) +
 		    1;
 	sp_acc_init(acc, (uint64_t)PERIOD);
@@ -104,7 +94,7 @@ static struct sp_interval look_at(struct sp_rng *rng, const struct kind *k,
 	sp_two_stage_init(&sum, (uint64_t)PERIOD, k->fraction);
 	for (unsigned int p = 0; p < k->processes; p++) {
 		*ret_truth += make_process(rng, k, &unit);
-		if (uniform(rng) >= k->fraction)
+		if (sp_lab_uniform(rng) >= k->fraction)
 			continue;
 		sp_two_stage_add(&sum, &unit, k->fraction);
 		sp_acc_merge(&all, &unit);

@@ -45,6 +45,7 @@
 
 #include "compare/check.h"
 #include "one_thread.h"
+#include "support/draw.h"
 #include "support/gate_runs.h"
 #include "support/test.h"
 
@@ -82,16 +83,6 @@ static struct program zipf(double samples, double noise)
 
 static struct sp_rng rng;
 
-static double uniform(void)
-{
-	return ((double)(sp_rng_next(&rng) >> 11) + 0.5) * 0x1p-53;
-}
-
-static double normal(void)
-{
-	return sqrt(-2 * log(uniform())) * cos(2 * M_PI * uniform());
-}
-
 /* One recording of the program; a new seed each time.  Returns what it
  * allocated. */
 static uint64_t record(const struct program *p, struct sp_acc *accs)
@@ -111,7 +102,7 @@ static uint64_t record(const struct program *p, struct sp_acc *accs)
 
 		sp_acc_init(&accs[i], R);
 		if (noise > 0)
-			n *= exp(noise * normal() - noise * noise / 2);
+			n *= exp(noise * draw_normal(&rng) - noise * noise / 2);
 		bytes += (uint64_t)nearbyint(n) * p->size_bytes[i];
 		for (unsigned int k = 0; k < (unsigned int)nearbyint(n); k++)
 			if (thread_allocate(p->size_bytes[i], &offset))

@@ -24,6 +24,7 @@
 
 #include "base/order.h"
 #include "base/rng.h"
+#include "lab/random.h"
 #include "stats/leaks.h"
 #include "stats/special.h"
 #include "support/live_profile.h"
@@ -46,19 +47,14 @@ struct making {
 	uint32_t beside; /* that of a site that is not judged */
 };
 
-static double uniform(void)
-{
-	return ((double)(sp_rng_next(&rng) >> 11) + 0.5) * 0x1p-53;
-}
-
 static double between(double lo, double hi)
 {
-	return lo + (hi - lo) * uniform();
+	return lo + (hi - lo) * sp_lab_uniform(&rng);
 }
 
 static double exponential(double mean)
 {
-	return -mean * log(uniform());
+	return -mean * log(sp_lab_uniform(&rng));
 }
 
 /* What was born before the run is in no profile. */
@@ -169,7 +165,8 @@ static void vocabulary(const struct making *m, double n)
 
 static void bursts(const struct making *m, double n)
 {
-	const double each = between(0.06, 0.3), begin = -each * uniform();
+	const double each = between(0.06, 0.3),
+		     begin = -each * sp_lab_uniform(&rng);
 	const double length = each * between(0.1, 0.9);
 
 	for (double t = begin; t < 1; t += each)
@@ -185,7 +182,8 @@ static void doubling(const struct making *m, double n)
 		const uint64_t bytes = (uint64_t)(n * PERIOD / 4096) << i;
 		const double born = last * exp2(i - 11);
 
-		if (uniform() < sp_inclusion_probability(bytes, PERIOD))
+		if (sp_lab_uniform(&rng) <
+		    sp_inclusion_probability(bytes, PERIOD))
 			add_block(m, bytes, born, 2 * born);
 	}
 }
@@ -193,11 +191,12 @@ static void doubling(const struct making *m, double n)
 /* Load that goes up and down like a wave. */
 static void day(const struct making *m, double n)
 {
-	const double length = between(0.08, 0.5), begin = uniform();
+	const double length = between(0.08, 0.5), begin = sp_lab_uniform(&rng);
 
 	for (double t = exponential(0.05 / n); t < 1;
 	     t += exponential(0.05 / n))
-		if (2 * uniform() < 1 + sin(2 * M_PI * (t / length + begin)))
+		if (2 * sp_lab_uniform(&rng) <
+		    1 + sin(2 * M_PI * (t / length + begin)))
 			add(m, t, t + exponential(0.1));
 }
 
@@ -206,7 +205,7 @@ static void phases(const struct making *m, double n)
 {
 	const double length = between(0.2, 0.5);
 
-	for (double t = -length * uniform(); t < 1; t += length)
+	for (double t = -length * sp_lab_uniform(&rng); t < 1; t += length)
 		add_until(m, 2 * n, t, t + length, t + length);
 }
 
@@ -215,7 +214,7 @@ static void sawtooth(const struct making *m, double n)
 {
 	const double length = between(0.03, 0.3);
 
-	for (double t = -length * uniform(); t < 1; t += length) {
+	for (double t = -length * sp_lab_uniform(&rng); t < 1; t += length) {
 		add_until(m, 0.4 * n / length, t, t + length, t + length);
 		add_until(m, 0.4 * n / length, t, t + length, t + 2 * length);
 	}
@@ -250,7 +249,7 @@ static void leak_in_bursts(const struct making *m, double n)
 {
 	const double each = between(0.02, 0.03);
 
-	for (double t = -each * uniform(); t < 1; t += each)
+	for (double t = -each * sp_lab_uniform(&rng); t < 1; t += each)
 		add_until(m, n / 0.2, t, t + 0.2 * each, STAYS);
 }
 
@@ -266,7 +265,7 @@ static double day_length, day_begin; /* of both that follow */
 static void leak_by_turns(const struct making *m, double n, double half)
 {
 	for (double t = exponential(0.5 / n); t < 1; t += exponential(0.5 / n))
-		if (2 * uniform() <
+		if (2 * sp_lab_uniform(&rng) <
 		    1 + sin(2 * M_PI * (t / day_length + day_begin + half)))
 			add(m, t, STAYS);
 }
@@ -275,7 +274,7 @@ static void leak_by_turns(const struct making *m, double n, double half)
 static void leak_by_day(const struct making *m, double n)
 {
 	day_length = between(0.08, 0.3);
-	day_begin = uniform();
+	day_begin = sp_lab_uniform(&rng);
 	leak_by_turns(m, n, 0);
 }
 
@@ -292,7 +291,7 @@ static void add_falling(const struct making *m, double n, double fall,
 	const double each = (1 - fall / 2) / n;
 
 	for (double t = exponential(each); t < 1; t += exponential(each))
-		if (uniform() < 1 - fall * t)
+		if (sp_lab_uniform(&rng) < 1 - fall * t)
 			add(m, t, t + length);
 }
 

@@ -27,6 +27,7 @@
 
 #include "base/rng.h"
 #include "compare/check.h"
+#include "support/draw.h"
 #include "support/gate_runs.h"
 #include "support/test.h"
 
@@ -64,23 +65,13 @@ static const struct change changes[] = {{"nothing", 0, 0},
 
 static struct sp_rng rng;
 
-static double uniform(void)
-{
-	return ((double)(sp_rng_next(&rng) >> 11) + 0.5) * 0x1p-53;
-}
-
-static double normal(void)
-{
-	return sqrt(-2 * log(uniform())) * cos(2 * M_PI * uniform());
-}
-
 /* How many of n objects of that size are sampled: from one to the next. */
 static uint64_t sampled_of(uint64_t n, uint64_t size_bytes)
 {
 	const double rate = -(double)size_bytes / R;
 	uint64_t at = 0, count = 0;
 
-	while ((at += 1 + (uint64_t)(log(uniform()) / rate)) <= n)
+	while ((at += 1 + (uint64_t)(log(sp_lab_uniform(&rng)) / rate)) <= n)
 		count++;
 	return count;
 }
@@ -117,8 +108,9 @@ static struct sp_summary *record(const struct noise *noise,
 		uint64_t n;
 
 		if (s > 0)
-			bytes *= exp(s * normal() - s * s / 2);
-		turn = i % 2 ? -turn : noise->turns * normal() * bytes / 3;
+			bytes *= exp(s * draw_normal(&rng) - s * s / 2);
+		turn = i % 2 ? -turn
+			     : noise->turns * draw_normal(&rng) * bytes / 3;
 		bytes += i < SITES ? turn : 0;
 		n = (uint64_t)(fmax(bytes, 0) / (double)size + 0.5);
 		run->exact_alloc_bytes += n * size;
@@ -269,7 +261,8 @@ static struct sp_summary *record_view(double bytes, const struct noise *noise)
 	static const struct sp_law_used used = {.always_large = true};
 	struct sp_summary *run = gate_run_new(R);
 	const double s = noise->each;
-	const double factor = s > 0 ? exp(s * normal() - s * s / 2) : 1;
+	const double factor =
+		s > 0 ? exp(s * draw_normal(&rng) - s * s / 2) : 1;
 	const uint64_t n = (uint64_t)(factor * bytes / OBJECT_BYTES + 0.5);
 	struct sp_acc acc;
 

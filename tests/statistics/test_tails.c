@@ -18,21 +18,12 @@
 
 #include "base/rng.h"
 #include "stats/compare.h"
+#include "support/draw.h"
 #include "support/test.h"
 
 #define RUNS 8
 
 static struct sp_rng rng;
-
-static double uniform(void)
-{
-	return ((double)(sp_rng_next(&rng) >> 11) + 0.5) * 0x1p-53;
-}
-
-static double normal(void)
-{
-	return sqrt(-2 * log(uniform())) * cos(2 * M_PI * uniform());
-}
 
 /* What a run of a program allocates whose objects, or numbers of them, have a
  * heavy tail. */
@@ -41,11 +32,11 @@ static double total(int kind)
 	double sum = 0;
 
 	if (kind == 0)
-		return 1 + 0.1 * normal();
+		return 1 + 0.1 * draw_normal(&rng);
 	if (kind == 1)
-		return exp(normal());
+		return exp(draw_normal(&rng));
 	for (int i = 0; i < 100; i++)
-		sum += pow(uniform(), -1 / 1.5);
+		sum += pow(sp_lab_uniform(&rng), -1 / 1.5);
 	return sum;
 }
 
@@ -91,8 +82,8 @@ TEST(totals_with_tails)
 static struct sp_acc alive(double spread)
 {
 	static const struct sp_law_used plain;
-	const double mean = 1500 * pow(uniform(), -spread);
-	const double seen = mean + sqrt(mean) * normal();
+	const double mean = 1500 * pow(sp_lab_uniform(&rng), -spread);
+	const double seen = mean + sqrt(mean) * draw_normal(&rng);
 	struct sp_acc acc;
 
 	sp_acc_init(&acc, 4096);

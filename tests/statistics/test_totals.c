@@ -29,6 +29,7 @@
 #include <stdbool.h>
 
 #include "base/rng.h"
+#include "lab/random.h"
 #include "stats/adjust.h"
 #include "stats/estimate.h"
 #include "support/test.h"
@@ -123,11 +124,6 @@ static void world_init(struct world *w, const struct program *p)
 	push_kind(w, 2, p->elsewhere);
 }
 
-static double uniform(struct sp_rng *rng)
-{
-	return ((double)(sp_rng_next(rng) >> 11) + 0.5) * 0x1p-53;
-}
-
 /* Each object by itself, from one sampled one to the next. */
 static void sample_kind(const struct kind *k, struct sp_rng *rng,
 			struct sp_class_sums *sums, struct sp_class_sums *all)
@@ -137,7 +133,7 @@ static void sample_kind(const struct kind *k, struct sp_rng *rng,
 
 	for (double i = 0;; i++) {
 		if (!sure) /* objects that are missed: geometric */
-			i += floor(-log(uniform(rng)) / x);
+			i += floor(-log(sp_lab_uniform(rng)) / x);
 		if (i >= (double)k->count)
 			return;
 		if (sums)

@@ -10,6 +10,7 @@
 #include "stats/peak.h"
 #include "stats/sums.h"
 #include "stats/timeline.h"
+#include "support/acc.h"
 #include "support/close.h"
 #include "support/format_model.h"
 #include "support/scratch.h"
@@ -139,19 +140,6 @@ static struct sp_profile *load(bool grouped)
 
 /* ---- the same answers ---- */
 
-static void same_acc(const struct sp_acc *a, const struct sp_acc *b)
-{
-	assert_int_equal(a->samples, b->samples);
-	assert_int_equal(a->size_bytes, b->size_bytes);
-	assert_int_equal(a->sure_samples, b->sure_samples);
-	assert_int_equal(a->tail_bytes, b->tail_bytes);
-	assert_close(a->est_bytes, b->est_bytes, 1e-12);
-	assert_close(a->k2, b->k2, 1e-12);
-	assert_close(a->k3, b->k3, 1e-12);
-	assert_close(a->kz, b->kz, 1e-12);
-	assert_close(a->est_count, b->est_count, 1e-12);
-}
-
 static uint64_t same_selections(const struct sp_profile *a,
 				const struct sp_profile *b,
 				const struct sp_selection *selection)
@@ -162,11 +150,11 @@ static uint64_t same_selections(const struct sp_profile *a,
 	assert_int_equal(sp_sums_new(a, selection, &x, NULL), 0);
 	assert_int_equal(sp_sums_new(b, selection, &y, NULL), 0);
 	samples = y->all.all.samples;
-	same_acc(&x->all.all, &y->all.all);
+	assert_same_acc(&x->all.all, &y->all.all);
 	for (size_t i = 0; i < a->n_stacks; i++)
-		same_acc(&x->stacks[i].all, &y->stacks[i].all);
+		assert_same_acc(&x->stacks[i].all, &y->stacks[i].all);
 	for (size_t i = 0; i < a->n_thread_infos; i++)
-		same_acc(&x->threads[i].all, &y->threads[i].all);
+		assert_same_acc(&x->threads[i].all, &y->threads[i].all);
 	sp_sums_free(x, a);
 	sp_sums_free(y, b);
 	return samples;

@@ -7,6 +7,7 @@
 #include "report/aggregate.h"
 #include "report/callers.h"
 #include "report/edges.h"
+#include "support/acc.h"
 #include "support/close.h"
 #include "support/report_fixture.h"
 #include "support/test.h"
@@ -189,14 +190,6 @@ static struct sp_acc naive(const struct fixture *x, const char *name,
 	return acc;
 }
 
-static void assert_same(const struct sp_acc *got, const struct sp_acc *want)
-{
-	assert_int_equal(got->samples, want->samples);
-	assert_int_equal(got->size_bytes, want->size_bytes);
-	assert_close(got->est_bytes, want->est_bytes, 1e-12);
-	assert_close(got->k2, want->k2, 1e-12);
-}
-
 /* The classes of the sums are the whole once more. */
 static void assert_classes_add_up(const struct sp_class_sums *sums)
 {
@@ -205,7 +198,7 @@ static void assert_classes_add_up(const struct sp_class_sums *sums)
 	sp_acc_init(&sum, R);
 	for (uint32_t i = 0; i < sums->n_classes; i++)
 		sp_acc_merge(&sum, &sums->classes[i].acc);
-	assert_same(&sum, &sums->all);
+	assert_same_acc(&sum, &sums->all);
 }
 
 TEST_BETWEEN(random_against_naive, setup, fixture_teardown)
@@ -243,8 +236,8 @@ TEST_BETWEEN(random_against_naive, setup, fixture_teardown)
 		struct sp_acc flat = naive(x, f->name, true);
 		struct sp_acc cum = naive(x, f->name, false);
 
-		assert_same(&f->flat.all, &flat);
-		assert_same(&f->cum.all, &cum);
+		assert_same_acc(&f->flat.all, &flat);
+		assert_same_acc(&f->cum.all, &cum);
 		assert_classes_add_up(&f->flat);
 		assert_classes_add_up(&f->cum);
 		assert_true(i == 0 || f[-1].flat_bytes >= f->flat_bytes);
@@ -263,7 +256,7 @@ TEST_OF(struct fixture *x, flat_adds_up, setup, fixture_teardown)
 	sp_acc_init(&sum, R);
 	for (size_t i = 0; i < a->n_functions; i++)
 		sp_acc_merge(&sum, &a->functions[i].flat.all);
-	assert_same(&sum, &a->analysis->view->all.all);
+	assert_same_acc(&sum, &a->analysis->view->all.all);
 }
 
 TEST_MAIN(NULL, NULL)

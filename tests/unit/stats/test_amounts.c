@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "base/rng.h"
+#include "lab/random.h"
 #include "stats/amounts.h"
 #include "support/test.h"
 
@@ -34,11 +35,6 @@ static struct heap {
 static uint32_t draw(struct sp_rng *rng, uint32_t below)
 {
 	return (uint32_t)((sp_rng_next(rng) >> 32) * below >> 32);
-}
-
-static double draw_share(struct sp_rng *rng)
-{
-	return ((double)(sp_rng_next(rng) >> 11) + 0.5) * 0x1p-53;
 }
 
 /* What no trim gives back of a hole. */
@@ -117,7 +113,7 @@ static void sample(struct sp_rng *rng, uint64_t period, struct run *ret)
 		sp_amounts_init(&ret->row[s], period);
 	for (unsigned int i = 0; i < N; i++)
 		if (heap.alive[i] && heap.hole[i] > 0 &&
-		    draw_share(rng) <
+		    sp_lab_uniform(rng) <
 			    sp_inclusion_probability(heap.bytes[i], period))
 			sp_amounts_add(&ret->row[heap.site[i]], &law,
 				       heap.bytes[i], period, heap.pinned[i],
@@ -242,7 +238,7 @@ TEST(shares)
 	assert_true(sp_amounts_can_hold(&run.row[SITES], known));
 	for (unsigned int i = 0; i < N; i++)
 		if (heap.alive[i] && heap.hole[i] > 0 &&
-		    draw_share(&again) <
+		    sp_lab_uniform(&again) <
 			    sp_inclusion_probability(heap.bytes[i], 4096))
 			shares += sp_amounts_share(
 				&run.row[SITES], known, &law, heap.bytes[i],

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/rng.h"
+#include "lab/random.h"
 #include "stats/compare.h"
 #include "stats/special.h"
 #include "support/close.h"
@@ -337,15 +338,10 @@ TEST(variance_needed)
 		     0.05);
 }
 
-static double uniform(struct sp_rng *rng)
-{
-	return ((double)(sp_rng_next(rng) >> 11) + 0.5) * 0x1p-53;
-}
-
 /* Chi-square with 4 degrees of freedom. */
 static double chi_square(struct sp_rng *rng)
 {
-	return -2 * log(uniform(rng)) - 2 * log(uniform(rng));
+	return -2 * log(sp_lab_uniform(rng)) - 2 * log(sp_lab_uniform(rng));
 }
 
 #define ROWS 4000
@@ -364,7 +360,7 @@ static struct sp_run_noise fitted(size_t n, double spread, double ratio,
 
 	sp_rng_init(&rng, seed, 0);
 	for (size_t i = 0; i < n; i++) {
-		const double samples = 10 * pow(100, uniform(&rng));
+		const double samples = 10 * pow(100, sp_lab_uniform(&rng));
 		const double own = ratio * (varies ? 4 / chi_square(&rng) : 1);
 
 		runs[i] = (struct sp_runs){.n = 3, .mean = samples * R};

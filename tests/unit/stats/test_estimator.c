@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "format/layout.h"
 #include "stats/estimator.h"
+#include "support/acc.h"
 #include "support/close.h"
 #include "support/test.h"
 
@@ -188,25 +189,6 @@ static uint64_t random_below(struct sp_rng *rng, uint64_t bound)
 static uint64_t random_size(struct sp_rng *rng, unsigned int bits)
 {
 	return 1 + random_below(rng, 1ull << random_below(rng, bits + 1));
-}
-
-static void assert_same_acc(const struct sp_acc *a, const struct sp_acc *b)
-{
-	assert_int_equal(a->samples, b->samples);
-	assert_int_equal(a->size_bytes, b->size_bytes);
-	assert_int_equal(a->tail_bytes, b->tail_bytes);
-	assert_int_equal(a->sure_samples, b->sure_samples);
-	assert_int_equal(a->sure_bytes, b->sure_bytes);
-	assert_int_equal(a->dotnet_samples, b->dotnet_samples);
-	assert_int_equal(a->period_bytes, b->period_bytes);
-	assert_int_equal(a->period_min_bytes, b->period_min_bytes);
-	assert_close(a->est_bytes, b->est_bytes, 1e-13);
-	assert_close(a->k2, b->k2, 1e-13);
-	assert_close(a->k3, b->k3, 1e-13);
-	assert_close(a->kz, b->kz, 1e-13);
-	assert_close(a->est_count, b->est_count, 1e-13);
-	assert_close(a->c2, b->c2, 1e-13);
-	assert_close(a->c3, b->c3, 1e-13);
 }
 
 /* Sharing samples out and merging is the same as adding them one by one, in

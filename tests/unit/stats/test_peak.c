@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "format/layout.h"
 #include "stats/peak.h"
+#include "support/acc.h"
 #include "support/close.h"
 #include "support/live_profile.h"
 #include "support/test.h"
@@ -50,22 +51,6 @@ static struct sp_peak peak_of(const struct sp_profile *profile,
 	assert_true(peak.bytes.lo <= peak.bytes.value &&
 		    peak.bytes.value <= peak.bytes.hi);
 	return peak;
-}
-
-/* What was alive at a moment, one sample after another. */
-static struct sp_acc acc_at(const struct sp_profile *profile, uint64_t time_ns)
-{
-	struct sp_acc acc;
-
-	sp_acc_init(&acc, profile->period_bytes);
-	for (size_t k = 0; k < profile->n_samples; k++) {
-		const struct sp_sample *s = &profile->samples[k];
-
-		if (s->born_ns <= time_ns && time_ns < s->freed_ns)
-			sp_acc_add(&acc, &profile->law, s->size_bytes,
-				   s->offset_bytes, s->period_bytes);
-	}
-	return acc;
 }
 
 /* Maxima over all births, which is where the curve can be highest. */

@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "stats/estimate.h"
 #include "stats/size_class_sums.h"
+#include "support/acc.h"
 #include "support/close.h"
 #include "support/test.h"
 
@@ -24,29 +25,17 @@ static void model_init(struct model *m)
 		sp_acc_init(&m->classes[i], R0);
 }
 
-static void assert_same(const struct sp_acc *got, const struct sp_acc *want)
-{
-	assert_int_equal(got->samples, want->samples);
-	assert_int_equal(got->size_bytes, want->size_bytes);
-	assert_int_equal(got->tail_bytes, want->tail_bytes);
-	assert_int_equal(got->sure_bytes, want->sure_bytes);
-	assert_int_equal(got->period_bytes, want->period_bytes);
-	assert_close(got->est_bytes, want->est_bytes, 1e-12);
-	assert_close(got->k2, want->k2, 1e-12);
-	assert_close(got->c3, want->c3, 1e-12);
-}
-
 static void assert_is(const struct sp_class_sums *sums, const struct model *m)
 {
 	uint32_t at = 0;
 
-	assert_same(&sums->all, &m->all);
+	assert_same_acc(&sums->all, &m->all);
 	for (uint32_t i = 0; i < SP_FORMAT_CLASSES; i++) {
 		if (!m->classes[i].samples)
 			continue;
 		assert_true(at < sums->n_classes);
 		assert_int_equal(sums->classes[at].class, i);
-		assert_same(&sums->classes[at].acc, &m->classes[i]);
+		assert_same_acc(&sums->classes[at].acc, &m->classes[i]);
 		at++;
 	}
 	assert_int_equal(at, sums->n_classes);

@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "stats/estimate.h"
 #include "stats/timeline.h"
+#include "support/acc.h"
 #include "support/close.h"
 #include "support/live_profile.h"
 #include "support/sanitized.h"
@@ -94,22 +95,6 @@ TEST(exact_at_period_1)
 		live_profile_free(&live);
 	}
 	assert_true(alive > 10000);
-}
-
-/* The samples of one point, summed up by themselves. */
-static struct sp_acc acc_at(const struct sp_profile *profile, uint64_t time_ns)
-{
-	struct sp_acc acc;
-
-	sp_acc_init(&acc, profile->period_bytes);
-	for (size_t k = 0; k < profile->n_samples; k++) {
-		const struct sp_sample *s = &profile->samples[k];
-
-		if (is_alive(s, time_ns))
-			sp_acc_add(&acc, &profile->law, s->size_bytes,
-				   s->offset_bytes, s->period_bytes);
-	}
-	return acc;
 }
 
 /* As a row is estimated that has its samples (E41). */
