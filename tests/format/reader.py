@@ -397,6 +397,32 @@ class Profile:
         self.slack += max(0, more - self.missing)
         self.missing = max(0, self.missing - more)
         self.total = [max(t, m) for t, m in zip(self.total, marked)]
+        if self.period() == 1 and self.end_kind != 1:
+            self.bound_missing()
+
+    def period(self):
+        """The largest that was in force."""
+        return max((s[2] for s in self.stretches() if s[2]),
+                   default=self.period_bytes)
+
+    def bound_missing(self):
+        """At period 1 each thread that is not known to have ended lacks 4 KiB
+        at most, and so does one that is not known, where all that was counted
+        has its sample."""
+        most = 4096 * (1 + sum(t["exact"] is None or number in self.owners()
+                               for number, t in self.threads.items()))
+        if self.missing_samples():
+            most = max(most, self.missing)
+        self.slack += most - self.missing
+        self.missing = most
+
+    def owners(self):
+        return {thread for _, _, thread in self.slots if thread}
+
+    def missing_samples(self):
+        """Is something that was counted, or lost, in no sample?"""
+        return any(self.losses) or len(self.samples) < self.total[1] or \
+            sum(s["size"] for s in self.samples) < self.total[0]
 
     def stretches(self):
         """Phase, beginning, period and exact totals of each stretch, and when
@@ -519,9 +545,7 @@ def summary(profile):
         "stretches": profile.stretches(),
         "classes": profile.class_totals(),
         "slack": MASK if profile.lacks_slots() else profile.slack,
-        "pid": profile.pid, "period_bytes": max(
-            (s[2] for s in profile.stretches() if s[2]),
-            default=profile.period_bytes),
+        "pid": profile.pid, "period_bytes": profile.period(),
         "seed": str(profile.seed), "clean": profile.end_kind == 1,
         "exact": [*totals, profile.end_kind == 1 and
                   not profile.missing and not profile.is_open(),

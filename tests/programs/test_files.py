@@ -312,6 +312,7 @@ class Settings(harness.Case):
                "LOG": (["loud", "norma"], "one of normal|quiet"),
                "LAW": (["net", "Exponential"], "one of exponential|dotnet"),
                "FREES": (["no", "1"], "one of on|off"),
+               "COMMAND": (["no"], "one of on|off"),
                "RSS": (["yes", "ON"], "one of on|off"),
                "LEDGER": (["yes"], "one of off|end|peak"),
                "FOLLOW": (["x" * 256], "text of 1 to 255 bytes"),

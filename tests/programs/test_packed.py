@@ -89,8 +89,9 @@ class Packed(harness.Case):
         for document in (before, after):
             file = document.pop("file")
             document.pop("time_error_ns")
-            document["remedies"] = [line.replace(file, "FILE")
-                                    for line in document["remedies"]]
+            for key in ("notes", "remedies"):
+                document[key] = [line.replace(file, "FILE")
+                                 for line in document[key]]
             for part in document["profiles"]:
                 part.pop("file")
             document["settings"].pop("time_error_ns", None)

@@ -7,7 +7,6 @@ import io
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 
@@ -399,18 +398,21 @@ class Figures(PageCase):
                             ".split('\\n').filter(Boolean)"))
 
     def test_remedies(self):
-        """Of a stripped program: in the text, on the page and in --json."""
-        program, path = [os.path.join(self.dir, name)
-                         for name in ("app", "p.html")]
-        shutil.copy(harness.target("program_page_stacks"), program)
-        subprocess.run([harness.require("/usr/bin/strip", "binutils"),
-                        program], check=True)
-        profile, = self.execute(program, "20000", period="16K").paths
+        """Of a stripped program of a package: in the text, on the page and in
+        --json."""
+        path = os.path.join(self.dir, "p.html")
+        files = [os.path.join(self.dir, name) for name in ("a", "b")]
+        for step, name in enumerate(files, 1):
+            with open(name, "w", encoding="ascii") as file:
+                file.writelines(f"{i}\n" for i in range(0, 60000, step))
+        profile, = self.execute(
+            "/usr/bin/git", "--no-pager", "diff", "--no-index", "--stat",
+            *files, period="16K", clean=False).paths
         harness.report("export", "html", profile, "-o", path)
         self.show(path)
         known = json.loads(harness.report("--json", profile))
         text = harness.report(profile)
-        self.assertIn("is stripped", " ".join(known["notes"]))
+        self.assertIn("-dbgsym", " ".join(known["notes"]))
         self.assertGreater(len(known["remedies"]), 0)
         for line in known["remedies"]:
             self.assertIn("    " + line, text.splitlines())
