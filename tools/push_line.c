@@ -72,6 +72,23 @@ static const struct sp_argument_group group = {"Options", arguments, NULL};
 const struct sp_command_line push_line = {
 	.forms = "push --otlp|--pyroscope URL [OPTION]... [DIR]\n"
 		 "push --otlp|--pyroscope URL [OPTION]... FILE...",
+	.brief =
+		"Send profiles to a server: what processes allocate, and what "
+		"is alive. Of a\n"
+		"directory, here by default, what is allocated from now on, "
+		"until it is\n"
+		"interrupted; of files all, until their processes end.\n"
+		"\n"
+		"  --otlp URL         an OpenTelemetry collector: "
+		"http://127.0.0.1:4318\n"
+		"  --pyroscope URL    a Pyroscope server: "
+		"http://127.0.0.1:4040\n"
+		"  --interval TIME    between two profiles of a process (15s)\n"
+		"  --token-file FILE  a bearer token, in its first line\n"
+		"  --header LINE      one more header of each request\n"
+		"  --ca-file FILE     who signs the server's certificate, as "
+		"PEM\n"
+		"  --help-all         all options\n",
 	.about = "Send profiles to a server: what processes allocate, and what "
 		 "is alive. With\n"
 		 "--otlp it takes OpenTelemetry's profiles at "

@@ -57,6 +57,27 @@ static const struct sp_argument_group group = {"Options", arguments, NULL};
 
 const struct sp_command_line serve_line = {
 	.forms = "serve [OPTION]... [DIR]",
+	.brief =
+		"Serve the profiles in a directory, here by default, over "
+		"HTTP until it is\n"
+		"interrupted:\n"
+		"\n"
+		"  /metrics               exact totals, estimates with limits, "
+		"RSS: OpenMetrics\n"
+		"  /debug/pprof/allocs    what was allocated: go tool pprof, "
+		"Parca, Grafana\n"
+		"  /debug/pprof/heap      what is alive; also peak; ?pid=N, "
+		"?seconds=N\n"
+		"\n"
+		"  --listen HOST:PORT     as numbers, 127.0.0.1:9400 by "
+		"default; or unix:PATH\n"
+		"  --token-file FILE      answer only to the bearer token in "
+		"its first line\n"
+		"  --host NAME            another name of this server in "
+		"requests\n"
+		"  --keep TIME            how long a process that has ended is "
+		"in /metrics (10m)\n"
+		"  --help-all             all options\n",
 	.about =
 		"Serve the profiles in a directory, here by default, over "
 		"HTTP until it is\n"
