@@ -16,6 +16,7 @@
 #include "report/load.h"
 #include "report/phases.h"
 #include "rss/look.h"
+#include "text/figures.h"
 #include "text/text.h"
 #include "tools/commands.h"
 #include "tools/console.h"
@@ -117,10 +118,10 @@ static int print_status(struct sp_target *target)
 	print_sampling(p);
 	printf("phase     ");
 	sp_text_print(stdout, sp_phase_name(last ? last->phase : ""));
-	printf("\nallocated at least %s in %s allocations (up to %s more)",
-	       sp_text_bytes((double)p->exact_alloc_bytes).text,
+	printf("\nallocated %s in %s allocations (up to %s more)",
+	       sp_figure_counted(p->exact_alloc_bytes, false).text,
 	       sp_text_count(p->exact_alloc_objects).text,
-	       sp_text_bytes((double)p->missing_bytes_max).text);
+	       sp_text_bytes_beyond((double)p->missing_bytes_max, true).text);
 	if (sp_profile_off_bytes(p))
 		printf(", %s of it unsampled",
 		       sp_text_bytes((double)sp_profile_off_bytes(p)).text);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "control/files.h"
+#include "text/figures.h"
 #include "text/lack.h"
 #include "text/table.h"
 #include "text/text.h"
@@ -80,7 +81,7 @@ static void print_figures(const struct recording *r)
 	printf("%7" PRIu64 " %7s %.*s %10s %11s%c %10s%c %s", r->pid, parent,
 	       TIME_BYTES, sp_text_time(r->start_unix_ns).text + TIME_AT,
 	       sp_text_duration(r->duration_ns).text,
-	       sp_text_bytes((double)r->alloc_bytes).text,
+	       sp_figure_total(r->alloc_bytes, r->is_exact).text,
 	       r->is_exact ? ' ' : '+', live_cell(r).text,
 	       r->has_live && r->unseen ? '+' : ' ', end_word(r).text);
 }

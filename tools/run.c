@@ -21,6 +21,7 @@
 #include "control/target.h"
 #include "model/profile.h"
 #include "report/analysis.h"
+#include "text/figures.h"
 #include "text/lack.h"
 #include "text/text.h"
 #include "tools/commands.h"
@@ -112,9 +113,8 @@ static void print_figures(const struct sp_analysis *a, const char *program)
 		print_brought(p);
 		return;
 	}
-	fprintf(stderr, "%s%s in %s allocation%s%s; %s sample%s",
-		is_exact ? "" : "at least ",
-		sp_text_bytes((double)p->exact_alloc_bytes).text,
+	fprintf(stderr, "%s in %s allocation%s%s; %s sample%s",
+		sp_figure_counted(p->exact_alloc_bytes, is_exact).text,
 		sp_text_count(p->exact_alloc_objects).text,
 		sp_text_plural(p->exact_alloc_objects),
 		is_exact ? ", exact" : "", sp_text_count(samples).text,
@@ -158,7 +158,7 @@ static void print_largest(const struct recordings *all)
 		const struct recording *r = &all->list[i];
 
 		fprintf(stderr, PROGRAM ": %12s  ",
-			sp_text_bytes((double)r->alloc_bytes).text);
+			sp_figure_total(r->alloc_bytes, r->is_exact).text);
 		sp_text_print(stderr, r->program);
 		fputs("  ", stderr);
 		sp_text_print(stderr, r->path);

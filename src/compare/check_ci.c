@@ -235,7 +235,7 @@ int sp_check_action_write(FILE *out, const struct sp_result *r)
 				 sp_figure_fixed(a->value.hi, 0).text);
 		else
 			snprintf(range, sizeof(range), "at least %.25s",
-				 sp_figure_fixed(a->value.lo, 0).text);
+				 sp_figure_fixed(floor(a->value.lo), 0).text);
 		sp_json_open_flat(&json, NULL, '{');
 		sp_json_string(&json, "name", name);
 		sp_json_string(&json, "unit",

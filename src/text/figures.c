@@ -113,13 +113,20 @@ struct sp_text_cell sp_figure(double value, bool is_bytes)
 		sp_text_to_count(nearbyint(sp_text_steady(value))));
 }
 
+struct sp_text_cell sp_figure_total(uint64_t bytes, bool is_exact)
+{
+	return is_exact ? sp_text_bytes((double)bytes)
+			: sp_text_bytes_beyond((double)bytes, false);
+}
+
 struct sp_text_cell sp_figure_counted(uint64_t bytes, bool is_exact)
 {
-	struct sp_text_cell cell = sp_text_bytes((double)bytes);
+	const struct sp_text_cell total = sp_figure_total(bytes, is_exact);
+	struct sp_text_cell cell = total;
 
 	if (!is_exact)
 		snprintf(cell.text, sizeof(cell.text), "at least %.40s",
-			 sp_text_bytes_beyond((double)bytes, false).text);
+			 total.text);
 	return cell;
 }
 

@@ -39,7 +39,9 @@ struct sp_figure_limits sp_figure_limits(struct sp_interval interval);
 /* "1.20 MiB", "1,204" */
 struct sp_text_cell sp_figure(double value, bool is_bytes);
 
-/* What was counted: "1.20 MiB", or "at least 1.19 MiB" if it is the least. */
+/* What was counted: "1.20 MiB"; not exact: the least, rounded down.  With
+ * words: "at least 1.19 MiB". */
+struct sp_text_cell sp_figure_total(uint64_t bytes, bool is_exact);
 struct sp_text_cell sp_figure_counted(uint64_t bytes, bool is_exact);
 
 /* "+1.20 MiB", "-3.4 KiB", "0 B" */

@@ -11,6 +11,7 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 
 import figures
@@ -299,6 +300,29 @@ class OneValue(harness.Case):
                     ["fleet", page], ((),), database, "--confidence",
                     confidence, run=lambda *argv, codes=(): self.sampleprof(
                         *argv).stdout), 1, page)
+
+    def test_at_least(self):
+        """A lower bound is rounded down wherever it is printed: 93,400,000 B
+        are 89.07 MiB, with what else dd allocates."""
+        out = os.path.join(self.dir, "low", "dd.sprof")
+        os.mkdir(os.path.dirname(out))
+        process = self.start([harness.tool(), "run", "--out", out, "dd",
+                              "bs=93400000", "status=none"], shim=False,
+                             stdin=subprocess.PIPE)
+        process.stdin.write(b"x")
+        process.stdin.flush()
+        self.assertEqual(process.stdout.read(1), b"x")
+        pid = str(harness.Profile(out).json["pid"])
+        self.assertRegex(self.sampleprof("ctl", pid, "status").stdout,
+                         r"\nallocated at least 89\.0 MiB in ")
+        self.assertIn(" 89.0 MiB+ ",
+                      self.sampleprof("ls", os.path.dirname(out)).stdout)
+        os.kill(int(pid), signal.SIGKILL)
+        _, stderr = process.communicate(timeout=harness.TIMEOUT_S)
+        self.assertIn(b" at least 89.0 MiB in ", stderr)
+        self.assertIn(" at least 89.0 MiB in ", report(out))
+        self.assertIn(" 89.0 MiB+ ",
+                      self.sampleprof("ls", os.path.dirname(out)).stdout)
 
     def test_check_and_baseline(self):
         rows, _, _ = self.shown()
