@@ -472,6 +472,8 @@ mutant("known_to_the_end", WHOLE, "test_cut",
 mutant("share_of_its_own", ANALYSIS, "test_share_of_a_row",
        "if (!exact_total(a, &all)) {", "if (!exact_total(a, &all) || true) {",
        program="test_analysis")
+mutant("peak_of_other_sums", ANALYSIS, "test_peak_is_its_rows",
+       "if (r >= 0 && shows_peak(a))", "if (false)", program="test_analysis")
 # What a profile lacks, what is said of it, and the peak.
 for path, rows, test in (
         (WHOLE, mutants_of_one_file.WHOLE, "test_whole_of"),

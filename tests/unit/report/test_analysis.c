@@ -95,6 +95,25 @@ TEST_BETWEEN(peak, setup, fixture_teardown)
 	assert_true(a->live_at_ns == SP_NEVER);
 }
 
+/* Summed up while samples came and went, and once more by rows. */
+TEST_OF(struct fixture *x, peak_is_its_rows, setup, fixture_teardown)
+{
+	const struct sp_analysis *a;
+	struct sp_interval rows;
+
+	for (uint64_t i = 0; i < 300; i++) {
+		x->next.born_ns = (4000 + i * 7 % 400) * MS;
+		x->next.freed_ns = i % 3 ? x->next.born_ns + 90 * MS : SP_NEVER;
+		fixture_stack(x, (size_t[]){0}, 1, 1 + i % 2, 33 + 37 * i);
+	}
+	a = ask(x, SP_VIEW_PEAK);
+	rows = sp_estimate_bytes(&a->how, &a->view->all);
+	assert_true(a->peak.rows_bytes.value == rows.value);
+	assert_true(a->peak.rows_bytes.lo == rows.lo);
+	assert_true(a->peak.rows_bytes.hi == rows.hi);
+	assert_true(a->peak.bytes.hi >= rows.hi);
+}
+
 TEST_OF(struct fixture *x, leaks, setup, fixture_teardown)
 {
 	const struct sp_analysis *a;
