@@ -56,8 +56,6 @@ const struct sp_command_line ls_line = {
 
 static struct sp_text_cell end_word(const struct recording *r)
 {
-	if (r->is_damaged && !r->is_cut)
-		return (struct sp_text_cell){"damaged"};
 	return sp_lack_word(r->end, r->end_kind, r->is_cut);
 }
 

@@ -85,7 +85,6 @@ static bool describe_recording(struct recording *to, const char *path,
 		.end = p->end,
 		.end_kind = p->end_kind,
 		.is_cut = p->is_cut,
-		.is_damaged = p->damaged_records > 0,
 		.unseen = sp_profile_unseen(p),
 	};
 	if (!parent || !sp_parse_u64(parent, &to->parent))

@@ -25,7 +25,7 @@ struct recording {
 	bool is_exact;
 	enum sp_profile_end end;
 	uint64_t end_kind; /* enum sp_end_kind, or unknown */
-	bool is_cut, is_damaged;
+	bool is_cut;
 	enum sp_unseen unseen; /* live objects may be in no sample */
 	bool has_live, live_is_unknown;
 	struct sp_interval live_bytes; /* at the end */

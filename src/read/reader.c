@@ -169,45 +169,6 @@ static int end_of_packed(struct sp_reader *r)
 	return 0;
 }
 
-/* Of the last chunks that were handed out: how many may have no header, as
- * their threads stopped before, when the process ended. */
-static uint64_t unmade_chunks(const struct sp_reader *r)
-{
-	uint64_t threads = r->status.threads;
-
-	if (r->status.end_kind == SP_END_CLEAN) {
-		threads = r->status.losses[SP_LOSS_NO_SLOT];
-		for (unsigned int i = 0; i < SP_FORMAT_SLOTS; i++)
-			threads += r->slots[i].thread != 0;
-	}
-	return threads ? threads - 1 : 0;
-}
-
-/*
- * Every other chunk that was handed out has a header, unless its thread left by
- * a jump, or the disk had no room for it.  A chunk that is all zero was lost
- * with a block of the disk, or by a copy.
- */
-static void note_hole(struct sp_reader *r)
-{
-	static const enum sp_loss reasons[] = {
-		SP_LOSS_LEFT,         SP_LOSS_PAGE,
-		SP_LOSS_FILE_FULL,    SP_LOSS_FREE_DROPPED,
-		SP_LOSS_CLASS_TOTALS, SP_LOSS_RECORD_DROPPED,
-		SP_LOSS_MARK_DROPPED, SP_LOSS_MAP,
-	};
-	const uint64_t hole = r->n_chunks + 1;
-
-	if (r->is_running || r->is_cut ||
-	    hole + unmade_chunks(r) >= r->status.chunks)
-		return;
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
-		if (r->status.losses[reasons[i]])
-			return;
-	sp_reader_note_damage(r, hole * CHUNK, CHUNK, "chunk",
-			      "missing: its samples are lost");
-}
-
 /*
  * Nothing more to read.  A file that someone cuts while it is read looks as if
  * it had ended there.
@@ -218,7 +179,6 @@ static int end_of_file(struct sp_reader *r)
 
 	if (r->header.flags & SP_HEADER_PACKED)
 		return end_of_packed(r);
-	note_hole(r);
 	if (r->source.unpacker && r->source.bytes != r->file_bytes) {
 		r->file_bytes = r->source.bytes;
 		note_if_cut(r);
@@ -332,7 +292,6 @@ static int next_chunk(struct sp_reader *r, struct sp_error *err)
 	r->in_chunk = false;
 	if (sp_reader_is_zero(r->chunk, (size_t)n))
 		return 1;
-	r->n_chunks += r->chunk_index == r->n_chunks + 1;
 	memset(&h, 0, sizeof(h));
 	if ((size_t)n >= sizeof(h))
 		memcpy(&h, r->chunk, sizeof(h));

@@ -61,7 +61,6 @@ struct sp_reader {
 	uint64_t unmatched_frees;
 
 	uint64_t chunk_index; /* of the buffer; 0: before the first */
-	uint64_t n_chunks;    /* without a gap from the first on */
 	size_t chunk_bytes;
 	size_t offset;
 	bool in_chunk;                /* of records */

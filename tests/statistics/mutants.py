@@ -479,7 +479,6 @@ for path, rows, test in (
         (WHOLE, mutants_of_one_file.WHOLE, "test_whole_of"),
         ("src/read/totals.c", mutants_of_one_file.TOTALS,
          "test_proved_totals"),
-        ("src/read/reader.c", mutants_of_one_file.READER, "test_reader"),
         ("src/read/loader_end.c", mutants_of_one_file.END,
          "test_proved_totals"),
         ("src/text/lack.c", mutants_of_one_file.LACK, "test_lack"),

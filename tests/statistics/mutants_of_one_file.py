@@ -101,17 +101,6 @@ TOTALS = [
     ("without_room_is_counted", " ||\n\t    r->status.losses[SP_LOSS_PAGE]",
      "", "test_low_disk"),
 ]
-# Chunks that are missing: test_reader.
-READER = [
-    ("nothing_is_missing_of_chunks", "\tnote_hole(r);\n", "",
-     "test_missing_chunks"),
-    ("threads_that_ended_are_stopped", "r->status.end_kind == SP_END_CLEAN) {\n"
-     "\t\tthreads =", "false) {\n\t\tthreads =", "test_missing_chunks"),
-    ("one_thread_makes_two", "threads ? threads - 1 : 0", "threads",
-     "test_missing_chunks"),
-    ("left_chunks_are_lost", "SP_LOSS_LEFT,", "SP_LOSS_PAGE,",
-     "test_missing_chunks"),
-]
 END = [
     ("low_disk_is_none", "\tp->full_ns = low_ns(l);\n", "", "test_low_disk"),
     ("low_disk_at_the_end",

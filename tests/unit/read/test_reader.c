@@ -109,11 +109,9 @@ TEST(whole)
 	model_file_init(&file, 5, PERIOD);
 	fill_chunk(1, &id, 100);
 	fill_chunk(2, &id, 1);
-	/* Handed out, but nothing written: its thread was stopped. */
+	/* Handed out, but nothing written. */
 	memset(file.bytes.data + 3 * CHUNK, 0, CHUNK);
 	fill_chunk(4, &id, 2000);
-	model_file_status(&file, 1)->losses[SP_LOSS_NO_SLOT] = 3;
-	model_file_seal(&file);
 	assert_int_equal(open_bytes(0), 0);
 	assert_true(reader.header.file_id == file.file_id);
 	assert_true(reader.header.period_bytes == PERIOD);
@@ -122,58 +120,6 @@ TEST(whole)
 	assert_int_equal(count_samples(1), id);
 	assert_string_equal(reader.damage.text, "");
 	close_all();
-}
-
-/* A file of six chunks, of which one is zero: is that damage? */
-static bool has_hole(size_t zero, uint64_t end_kind, uint64_t threads,
-		     unsigned int owners, enum sp_loss kind, uint64_t lost)
-{
-	uint64_t id = 0;
-	bool found;
-
-	model_file_init(&file, 6, PERIOD);
-	for (size_t i = 1; i < 6; i++)
-		if (i != zero)
-			fill_chunk(i, &id, 10);
-		else
-			memset(file.bytes.data + i * CHUNK, 0, CHUNK);
-	model_file_status(&file, 1)->end_kind = end_kind;
-	model_file_status(&file, 1)->threads = threads;
-	model_file_status(&file, 1)->losses[kind] = lost;
-	for (unsigned int i = 1; i <= owners; i++)
-		*model_file_slot(&file, i, 1) = (struct sp_slot_copy){
-			.seq = 1, .thread = i, .tid = 700 + i};
-	model_file_seal(&file);
-	assert_int_equal(open_bytes(0), 0);
-	assert_int_equal(count_samples(1), id);
-	found = reader.damage.records;
-	if (found && !strstr(reader.damage.text, "chunk: missing"))
-		fail_msg("%s", reader.damage.text);
-	close_all();
-	return found;
-}
-
-TEST(missing_chunks)
-{
-	for (size_t at = 1; at < 6; at++) {
-		/* One thread makes a chunk before it publishes that. */
-		assert_true(has_hole(at, SP_END_CLEAN, 1, 1, 0, 0));
-		assert_true(has_hole(at, SP_END_NONE, 1, 1, 0, 0));
-		/* All others had ended. */
-		assert_true(has_hole(at, SP_END_CLEAN, 9, 1, 0, 0));
-		/* Two of three may be stopped in the last two. */
-		assert_int_equal(has_hole(at, SP_END_CLEAN, 9, 3, 0, 0),
-				 at < 4);
-		assert_int_equal(has_hole(at, SP_END_NONE, 3, 1, 0, 0), at < 4);
-		assert_int_equal(
-			has_hole(at, SP_END_CLEAN, 9, 1, SP_LOSS_NO_SLOT, 2),
-			at < 4);
-		/* Others could not be made. */
-		assert_false(has_hole(at, SP_END_CLEAN, 1, 1, SP_LOSS_LEFT, 1));
-		assert_false(
-			has_hole(at, SP_END_NONE, 1, 1, SP_LOSS_FILE_FULL, 1));
-	}
-	assert_false(has_hole(0, SP_END_CLEAN, 1, 1, 0, 0));
 }
 
 /* A full chunk: the last record ends with its last byte. */
