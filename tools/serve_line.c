@@ -40,8 +40,8 @@ static const struct sp_argument arguments[] = {
 	 "by default"},
 	{"token-file", 0, "FILE", "the name of a file", sp_argument_text,
 	 offsetof(struct serve_options, token_file),
-	 "a file whose first line is a token: answer only to\n"
-	 "Authorization: Bearer TOKEN"},
+	 "a file whose first line is a token, which each request\n"
+	 "must have as Authorization: Bearer"},
 	{"host", 0, "NAME", "a name without a port, at most 16 times",
 	 take_host, 0,
 	 "a name by which requests may call this server, besides\n"

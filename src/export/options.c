@@ -44,7 +44,7 @@ static const struct sp_argument export_arguments[] = {
 	FLAG("pprof-error", how.pprof_error,
 	     "two more sample types: variance of the bytes, samples"),
 	{"max-samples", 0, "N", "a number above 0", take_max_samples, 0,
-	 "pprof, otlp: fold the samples with fewest bytes"},
+	 "fold the samples with fewest bytes (pprof, otlp)"},
 	{"base", 0, "OLD", "a path, at most 1024 times", take_base, 0,
 	 "what FILE is compared with (html); several are added up"},
 	{0},

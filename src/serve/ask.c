@@ -31,12 +31,9 @@ static bool is_own_host(const struct sp_server_options *o, const char *host)
 	for (size_t i = 0; i < o->n_hosts; i++)
 		if (strcasecmp(name, o->hosts[i]) == 0)
 			return true;
-	if (sp_address_is_local(o->listen) || uname(&self) < 0)
-		return false;
-	/* With its domain, or without. */
-	n = strlen(self.nodename);
-	return strncasecmp(name, self.nodename, n) == 0 &&
-	       (!name[n] || name[n] == '.');
+	/* Not with any domain behind it: that could be another site's. */
+	return !sp_address_is_local(o->listen) && uname(&self) == 0 &&
+	       strcasecmp(name, self.nodename) == 0;
 }
 
 /* Takes as long wherever they differ. */

@@ -93,7 +93,8 @@ class Connections(Serve):
         # Reached from elsewhere, it has the host's name, too.
         self.begin("--listen", "0.0.0.0:0")
         name = os.uname().nodename
-        for host, status in ((name, 200), (name + ".example:9400", 200),
+        for host, status in ((name, 200), (name + ":9400", 200),
+                             (name + ".evil.example:9400", 421),
                              (name + "x", 421), ("evil.example", 421)):
             self.assertEqual(self.get("/metrics", Host=host)[0], status, host)
 

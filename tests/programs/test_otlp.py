@@ -341,8 +341,9 @@ class Push(test_push.Push):
     def test_certificate(self):
         """Of an authority of one's own: only with --ca-file."""
         files = self.record(1)
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048",
-                        "-nodes", "-subj", "/CN=127.0.0.1", "-addext",
+        subprocess.run([harness.require("openssl", "openssl"), "req", "-x509",
+                        "-newkey", "rsa:2048", "-nodes", "-subj",
+                        "/CN=127.0.0.1", "-addext",
                         "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem",
                         "-out", "cert.pem"], cwd=self.dir, check=True,
                        stderr=subprocess.DEVNULL)
