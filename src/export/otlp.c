@@ -150,9 +150,12 @@ static bool is_there(const struct sp_profile *p, size_t n, const char *key)
 	return false;
 }
 
+/* Of several processes what they have in common, as their facts are. */
 static void put_resource(struct writer *w, struct sp_proto *to)
 {
 	const struct sp_profile *p = w->profile;
+	const bool is_one = p->n_parts <= 1;
+	const char *exe = is_one ? p->program : sp_profile_info(p, "exe");
 	const char *label, *value;
 	size_t n = 0;
 
@@ -163,16 +166,19 @@ static void put_resource(struct writer *w, struct sp_proto *to)
 			put_text_fact(w, key, value);
 	}
 	if (!is_there(p, n, "service.name"))
-		put_text_fact(w, "service.name", sp_text_base_name(p->program));
-	put_text_fact(w, "host.name", p->host);
+		put_text_fact(w, "service.name",
+			      exe ? sp_text_base_name(exe) : "unknown_service");
+	put_text_fact(w, "host.name",
+		      is_one ? p->host : sp_profile_info(p, "host"));
 	put_text_fact(w, "container.id", sp_profile_info(p, "container"));
-	if (p->pid) {
+	if (is_one) {
 		sp_proto_uint(&w->value, OTLP_ANY_INT, p->pid);
 		put_fact(w, "process.pid");
 	}
-	put_text_fact(w, "process.executable.name",
-		      sp_text_base_name(p->program));
-	put_text_fact(w, "process.executable.path", p->program);
+	if (exe)
+		put_text_fact(w, "process.executable.name",
+			      sp_text_base_name(exe));
+	put_text_fact(w, "process.executable.path", exe);
 	sp_proto_message(to, OTLP_RESOURCES_RESOURCE, &w->inner);
 }
 

@@ -231,6 +231,21 @@ class Export(test_export.Exported):
             cut.profiles[cut.first].attribute_indices)[
                 "sampleprof.incomplete"][0])
 
+    def test_several(self):
+        """Of several processes what they have in common."""
+        for other, want in (
+                ("leak", {"service.name", "process.executable.name",
+                          "process.executable.path", "host.name"}),
+                ("vector", {"service.name", "host.name"})):
+            result = self.execute(harness.target("program_live_shapes"), "leak",
+                                  period="512")
+            test_export.run("export", "otlp", *result.paths,
+                            self.paths[other], "-o", self.file)
+            with open(self.file, "rb") as f:
+                facts = Message(f.read()).facts
+            self.assertEqual(set(facts), want)
+        self.assertEqual(facts["service.name"], "unknown_service")
+
     def test_json(self):
         """The same message; ids are hexadecimal, wide integers are text."""
         m = self.message("vector")
